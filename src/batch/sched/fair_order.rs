@@ -1,10 +1,11 @@
 //! The users with ready jobs in the order of a share tree, over all queues that share by it and are
 //! dispatched together: at each level the account of the largest dynamic priority comes first, of
-//! equal ones the one whose next job has waited longer. Of the jobs of one account those of the queue
-//! with the larger PRIORITY come first.
+//! equal ones the one whose next job has waited longer. Jobs of one account come first in the queue
+//! with the larger PRIORITY.
 //!
-//! A walk names the queues that it comes to ([`first_of`]): accounts with no job in one of these are
-//! passed over. The place of an account among equal ones is that of its next job in whatever queue.
+//! A walk names the queues that it comes to ([`first_of`]): accounts with no job in one of these
+//! are passed over. The place of an account among equal ones is that of its next job in whatever
+//! queue.
 //!
 //! Priorities are as of one second: [`FairOrder::renew`] works all of them out once a second at
 //! most, and a start or an end changes those of the accounts concerned, in the time that it takes
@@ -54,7 +55,7 @@ impl ShareTree for Fairshare {
 struct UsersOfQueue {
     queue: QueueId,
     priority: Reverse<u32>,
-    /// By their next job.
+    /// The users by their next job.
     heads: HeadSet<(ClassHead, Bidder)>,
 }
 
@@ -476,7 +477,7 @@ mod tests {
             ),
         ) {
             let mut tree = Tree { priorities: vec![1; ACCOUNTS as usize] };
-            let (mut order, mut some) = (FairOrder::new(0), FairOrder::new(0));
+            let (mut order, none) = (FairOrder::new(0), FairOrder::new(0));
             let (mut plain, mut jobs) = (Plain::new(), 0);
             for (what, user, queue, number, mask) in steps {
                 let mut queues = QueueSet::default();
@@ -502,7 +503,7 @@ mod tests {
                     }
                     _ => {
                         order.finish_taking(&tree);
-                        let next = first_of(&[(&order, &queues), (&some, &queues)]);
+                        let next = first_of(&[(&order, &queues), (&none, &queues)]);
                         let found = next.map(|next| {
                             let user = next.bidder.user.index() as u32;
                             (user, next.queue.index() as u32)
@@ -518,28 +519,39 @@ mod tests {
                 }
             }
             order.finish_taking(&tree);
-            // what is left is in two orders, and no two accounts are alike
-            for account in 0..ACCOUNTS {
-                tree.priorities[account as usize] = ACCOUNTS + account * 7 % ACCOUNTS;
-                order.rerank(&tree, AccountId(account), &mut None);
-            }
-            for ((user, queue), job) in plain.iter().filter(|(of, _)| (of.0 + of.1) % 2 == 0) {
-                let (leaves, priority) = ([AccountId(*user)].into(), queue_priority(*queue));
-                order.remove(&tree, of(*queue, *user));
-                some.put(&tree, (of(*queue, *user), priority), head(*job), &leaves);
-            }
-            let mut queues = QueueSet::default();
-            for queue in 0..QUEUES as usize {
-                queues.insert(QueueId::from_index(queue));
-            }
-            while let Some(next) = first_of(&[(&order, &queues), (&some, &queues)]) {
-                let found = (next.bidder.user.index() as u32, next.queue.index() as u32);
-                prop_assert_eq!(Some(found), next_of(&tree, &plain, &queues));
-                plain.remove(&found);
-                order.remove(&tree, (next.queue, next.bidder));
-                some.remove(&tree, (next.queue, next.bidder));
-            }
-            prop_assert!(plain.is_empty());
+            takes_all_from_two_orders(tree, order, plain)?;
         }
+    }
+
+    /// Takes all users out one after the other, half of whom are in a second order. No two accounts
+    /// are alike.
+    fn takes_all_from_two_orders(
+        mut tree: Tree,
+        mut order: FairOrder,
+        mut plain: Plain,
+    ) -> Result<(), TestCaseError> {
+        let mut other = FairOrder::new(0);
+        for account in 0..ACCOUNTS {
+            tree.priorities[account as usize] = ACCOUNTS + account * 7 % ACCOUNTS;
+            order.rerank(&tree, AccountId(account), &mut None);
+        }
+        for ((user, queue), job) in plain.iter().filter(|(of, _)| (of.0 + of.1) % 2 == 0) {
+            let (leaves, priority) = ([AccountId(*user)].into(), queue_priority(*queue));
+            order.remove(&tree, of(*queue, *user));
+            other.put(&tree, (of(*queue, *user), priority), head(*job), &leaves);
+        }
+        let mut queues = QueueSet::default();
+        for queue in 0..QUEUES as usize {
+            queues.insert(QueueId::from_index(queue));
+        }
+        while let Some(next) = first_of(&[(&order, &queues), (&other, &queues)]) {
+            let found = (next.bidder.user.index() as u32, next.queue.index() as u32);
+            prop_assert_eq!(Some(found), next_of(&tree, &plain, &queues));
+            plain.remove(&found);
+            order.remove(&tree, (next.queue, next.bidder));
+            other.remove(&tree, (next.queue, next.bidder));
+        }
+        prop_assert!(plain.is_empty());
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The part of select[] about the properties of a host: its type, its model, its name, its boolean
 //! and text resources. Load and reservations do not change these, so the answer for a host is kept
-//! until the facts of some host change ([`Links::facts_changes`]), for all requirements that have the
-//! same part: very many requirements differ in amounts alone. Numbers and the status of the host are
-//! evaluated each time.
+//! until the facts of some host change ([`Links::facts_changes`]), for all requirements that have
+//! the same part: very many requirements differ in amounts alone. Numbers and the status of the
+//! host are evaluated each time.
 //!
 //! [`Links::facts_changes`]: crate::batch::cluster::hosts::Links::facts_changes
 
@@ -31,7 +31,7 @@ pub(super) struct FixedMatch {
 #[derive(Debug)]
 struct FixedPart {
     conditions: Expr,
-    /// By the type and the model of the submission host; the last one was asked for last.
+    /// The answers by type and model of the submission host; the last ones were asked for last.
     kept: RefCell<Vec<Kept>>,
 }
 

@@ -63,7 +63,7 @@ impl<T: Copy + Ord> HeadSet<T> {
         self.insert(after);
     }
 
-    /// Those within bounds, in their order.
+    /// The members within bounds, in their order.
     pub fn range(&self, bounds: (Bound<T>, Bound<T>)) -> impl DoubleEndedIterator<Item = T> + '_ {
         let (few, many) = match self {
             HeadSet::Few(one) => (one.filter(|one| bounds.contains(one)), None),

@@ -9,7 +9,8 @@ use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::first_fit::{FirstFit, Hosts, TooFew};
 use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::open_hosts::Rank;
-use crate::batch::sched::place::{Alternative, HostMatch};
+use crate::batch::sched::place::at_once::OneHostClass;
+use crate::batch::sched::place::{Alternative, FEW_HOSTS, HostMatch};
 use crate::batch::sched::policy::{BlockedJob, Leaving, Room};
 use crate::batch::sched::same_host::SameHost;
 use crate::batch::sched::view::View;
@@ -191,6 +192,25 @@ impl Sched {
         fuel.spend(job.looks());
         self.again.extend(job.again().map(|again| (again, look.queue.id)));
         decision
+    }
+
+    /// Is it plain that a class finds nothing, whatever limits leave it, as few hosts are open, or
+    /// few have changed since it was looked at?
+    pub(super) fn fails_at_once(
+        &self,
+        view: &View,
+        queue: &Queue,
+        class: u32,
+        only: Option<&HostSet>,
+    ) -> bool {
+        let hosts = only.unwrap_or(self.hosts.open());
+        if hosts.len() > FEW_HOSTS || self.policies.act_on_blocked(view, queue) {
+            return false;
+        }
+        let Some(compiled) = self.classes.kept(class) else { return false };
+        let kind = &self.classes.get(class).kind;
+        OneHostClass::of(view, kind, compiled)
+            .is_some_and(|of| hosts.iter().all(|h| !self.hosts.is_open(h) || of.fails_on(h)))
     }
 
     /// Holds a class against hosts: all open ones, or only some.

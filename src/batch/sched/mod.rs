@@ -170,6 +170,9 @@ pub struct Sched {
     pool_waits: BTreeMap<PoolWait, BTreeSet<u32>>,
     /// The conditions under which jobs are kept from slots.
     policies: Policies,
+    /// Does any queue do something for blocked classes? None: it was not asked yet in this
+    /// configuration.
+    acts: Option<bool>,
     /// Share accounts whose priorities have changed since a pass asked for them.
     accounts: Vec<AccountId>,
     /// How often a class was held against hosts.
@@ -400,7 +403,7 @@ impl Sched {
 impl Sched {
     /// Holds one more policy.
     pub(crate) fn use_policy(&mut self, policy: Box<dyn policy::Policy>) {
-        self.policies = Policies::with(policy);
+        (self.policies, self.acts) = (Policies::with(policy), None);
         self.changed();
     }
     /// How often a class was held against hosts.

@@ -123,6 +123,10 @@ impl OpenHosts {
         self.open.is_empty()
     }
 
+    pub fn open(&self) -> &HostSet {
+        &self.open
+    }
+
     pub fn is_open(&self, host: HostId) -> bool {
         self.open.contains(host)
     }

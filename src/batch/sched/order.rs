@@ -434,7 +434,7 @@ impl DispatchOrder {
     ) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let known = of_queue.fair.as_ref();
-        if !known.is_some_and(|fair| (fair.group, fair.priority) == (group, priority)) {
+        if known.is_none_or(|fair| (fair.group, fair.priority) != (group, priority)) {
             let moved = of_queue.users.keys().map(|user| (*user, ())).collect();
             of_queue.fair = Some(Box::new(FairQueue { group, priority, moved }));
         }

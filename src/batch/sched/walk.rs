@@ -20,7 +20,7 @@ use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
 use crate::batch::sched::hold::Outcome;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
 use crate::batch::sched::view::View;
-use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
+use crate::batch::sched::walk_state::{QueueWalk, StartedClass, UserWalk, Walk};
 use crate::batch::site::Queue;
 use crate::batch::site::rules::Consumer;
 use crate::batch::state::names::{HostSet, QueueId};
@@ -116,12 +116,12 @@ impl Sched {
 
     /// Is there nothing to be found for any queue? A cluster that is full, and whose queues do
     /// nothing about it, costs no walk through its queues.
-    fn is_in_vain(&self, view: &View, walk: &mut Walk) -> bool {
+    fn is_in_vain(&mut self, view: &View, walk: &Walk) -> bool {
         if !self.hosts.none_open() || !walk.touched.is_empty() {
             return false;
         }
         let acts = |queue: &Queue| self.policies.act_on_blocked(view, queue);
-        !*walk.acts.get_or_insert_with(|| view.site.queues.iter().any(acts))
+        !*self.acts.get_or_insert_with(|| view.site.queues.iter().any(acts))
     }
 
     /// Goes on to the next group of queues.
@@ -193,7 +193,7 @@ impl Sched {
     fn walk_group(
         &mut self,
         view: &View,
-        (all, started): (&mut [QueueWalk], &mut Option<(usize, (ClassHead, Bidder))>),
+        (all, started): (&mut [QueueWalk], &mut Option<StartedClass>),
         hosts: (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<Decision> {
@@ -324,7 +324,12 @@ impl Sched {
             return None;
         }
         let only = (!unseen).then_some(changed);
-        let outcome = self.hold(view, queue, head, here, only, fuel);
+        let outcome = if self.fails_at_once(view, queue, class, only) {
+            self.same_host = None;
+            Outcome::None(None)
+        } else {
+            self.hold(view, queue, head, here, only, fuel)
+        };
         if let Outcome::Found(decision) = outcome {
             return Some(decision);
         }

@@ -24,8 +24,6 @@ pub(super) struct Walk {
     pub(super) changed: HostSet,
     /// Hosts that have changed, open or not; empty where no queue preempts jobs of another.
     pub(super) touched: HostSet,
-    /// Does any queue do something for blocked classes? None: it was not asked yet.
-    pub(super) acts: Option<bool>,
     /// The classes of jobs that goals want to be started, with their service classes; none: they
     /// were not gathered yet.
     pub(super) for_goals: Option<VecDeque<(ServiceClassId, u32)>>,
@@ -37,13 +35,17 @@ pub(super) struct Walk {
     /// The queues of the group with something to be done, in the order of their positions.
     pub(super) here: Vec<QueueWalk>,
     /// A job of this class was given hosts last, in one of them.
-    pub(super) started: Option<(usize, (ClassHead, Bidder))>,
+    pub(super) started: Option<StartedClass>,
     /// The pending jobs of the group are done: the started ones that want further slots are next,
     /// those of this one of its queues first.
     pub(super) growing: Option<usize>,
     /// The last of these that the walk came to.
     pub(super) grower: Option<JobRef>,
 }
+
+/// A class a job of which was given hosts: the position of its queue among those of the walk, its
+/// place and its user.
+pub(super) type StartedClass = (usize, (ClassHead, Bidder));
 
 /// A walk through one queue.
 #[derive(Debug, Default)]

@@ -269,10 +269,12 @@ impl<T> std::ops::IndexMut<HostId> for HostMap<T> {
 }
 
 /// A set of ids, a bit for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct IdSet<I> {
     words: Vec<u64>,
     len: usize,
+    /// No word before this one has an id: a set of few is gone over in no time.
+    first: usize,
     of: PhantomData<I>,
 }
 
@@ -281,9 +283,17 @@ pub type HostSet = IdSet<HostId>;
 
 impl<I> Default for IdSet<I> {
     fn default() -> IdSet<I> {
-        IdSet { words: Vec::new(), len: 0, of: PhantomData }
+        IdSet { words: Vec::new(), len: 0, first: 0, of: PhantomData }
     }
 }
+
+impl<I: Id + PartialEq> PartialEq for IdSet<I> {
+    fn eq(&self, other: &IdSet<I>) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
+impl<I: Id + Eq> Eq for IdSet<I> {}
 
 impl<I: Id> IdSet<I> {
     /// Adds one; true if it was not there.
@@ -294,6 +304,7 @@ impl<I: Id> IdSet<I> {
         }
         let new = self.words[word] & bit == 0;
         self.words[word] |= bit;
+        self.first = if self.is_empty() { word } else { self.first.min(word) };
         self.len += usize::from(new);
         new
     }
@@ -313,11 +324,11 @@ impl<I: Id> IdSet<I> {
     pub fn has_any_of(&self, others: &IdSet<I>) -> bool {
         self.words.iter().zip(&others.words).any(|(own, other)| own & other != 0)
     }
-    /// Those that are in both sets.
+    /// The ids that are in both sets.
     pub fn common_with(&self, other: &IdSet<I>) -> IdSet<I> {
         let words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
         let len = words.iter().map(|word| word.count_ones() as usize).sum();
-        IdSet { words, len, of: PhantomData }
+        IdSet { words, len, first: self.first.max(other.first), of: PhantomData }
     }
     pub fn len(&self) -> usize {
         self.len
@@ -327,14 +338,15 @@ impl<I: Id> IdSet<I> {
     }
     /// The ids in their order.
     pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
-        let words = self.words.iter().enumerate();
-        words.flat_map(|(i, &word)| {
+        let words = self.words.iter().enumerate().skip(self.first);
+        let ids = words.flat_map(|(i, &word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
                 rest &= rest - 1;
                 Some(I::from_index(i * 64 + bit))
             })
-        })
+        });
+        ids.take(self.len)
     }
 }

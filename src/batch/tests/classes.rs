@@ -531,8 +531,27 @@ fn waiting_job_on_one_host_looks_at_the_host_that_changed() {
     let waiting = c.submit("ann", "-n 4 -R 'span[hosts=1]'");
     assert_eq!(c.started(), []);
     c.host_looks();
+    // three free slots plainly do not do
     c.end(running[14], 0);
-    assert_eq!((c.host_looks(), c.started()), (1, vec![]));
+    assert_eq!((c.host_looks(), c.started()), (0, vec![]));
     c.end(running[15], 0);
     assert_eq!((c.host_looks(), c.started()), (1, vec![waiting]));
+}
+
+#[test]
+fn classes_that_plainly_do_not_fit_a_freed_host_are_passed_over_without_a_look() {
+    let mut c = cluster().hosts(HOSTS, 2).up();
+    let running = on_first_hosts(&mut c, HOSTS, 2);
+    for n in 0..WAITING {
+        c.submit("ann", &format!("-n 2 -R 'select[mem>{n}] span[hosts=1]'"));
+        c.submit("ann", &format!("-R 'select[hname!=h8 && mem>{n}]'"));
+    }
+    let fits = c.submit("ann", "-R 'select[hname==h8]'");
+    c.end(running[14], 0);
+    assert_eq!(c.started(), [fits]);
+    // no class is new any more
+    let fits = c.submit("ann", "-R 'select[hname==h8]'");
+    c.host_looks();
+    c.end(running[15], 0);
+    assert_eq!((c.host_looks(), c.started()), (1, vec![fits]));
 }

@@ -3,6 +3,7 @@
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::HostId;
+use crate::lim::facts::DEFAULT_NAME;
 use crate::model::further::HostLines;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +28,21 @@ impl RequestedHosts {
             fixed: fixed_slots(view, &kind.fixed),
             submitted_on: view.site.host_id(&kind.from_host),
         }
+    }
+
+    /// Type and model of the submission host; nothing where they were to be found out and LIM
+    /// has not heard of the host (it was down when the master changed).
+    pub(super) fn local<'a>(&self, view: &View<'a>) -> (&'a str, &'a str) {
+        let Some(host) = self.submitted_on else { return ("", "") };
+        let (def, rt) = (&view.site.hosts[host].def, &view.hosts[host]);
+        let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        let heard = facts.is_some_and(|f| f.max_mem > 0);
+        let sure = |of: Option<&'a str>| {
+            of.filter(|text| heard || *text != DEFAULT_NAME).unwrap_or_default()
+        };
+        let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
+        let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
+        (sure(host_type), sure(model))
     }
 
     /// The slots of -hostfile; empty: none given.

@@ -16,7 +16,6 @@ use crate::batch::site::{Bounds, External, Queue};
 use crate::batch::state::names::{HostId, HostSet, Id, ResourceId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::{Expr, HostOrder, RusageTerm, SelectContext, Simple, Span};
-use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::cell::{Cell, OnceCell};
@@ -26,7 +25,7 @@ use std::rc::Rc;
 
 /// Most changed hosts that are ordered by themselves for each class; more are picked from the order
 /// of all open hosts.
-const FEW_HOSTS: usize = 16;
+pub(in crate::batch::sched) const FEW_HOSTS: usize = 16;
 
 /// Hosts with their free slots, best host first.
 pub(super) type Free<'a> = &'a [(HostId, u32)];
@@ -224,12 +223,9 @@ impl<'a> HostMatch<'a> {
         }
     }
 
-    /// Has a host fewer free slots than this, whatever else keeps a job from it? Slots that
-    /// preemption vacates, or an advance reservation keeps, are free for some jobs alone.
+    /// Has a host fewer free slots than this, whatever else keeps a job from it?
     pub fn has_fewer_free(&self, host: HostId, slots: u64) -> bool {
-        let alike = self.kind.reservation.is_empty() && !self.view.site.preempts;
-        let free = |most: u64| most.saturating_sub(self.view.host_used(host));
-        alike && self.view.host_max(host).is_some_and(|most| free(most) < slots)
+        self.view.has_fewer_free(self.kind, host, slots)
     }
 
     /// The fewest slots that a job may get.
@@ -358,23 +354,9 @@ impl<'a> HostMatch<'a> {
 
     /// The submission host, for `type` and `model` that are to be like its own.
     pub fn select_context(&self) -> SelectContext<'a> {
-        let (local_type, local_model) = *self.local.get_or_init(|| self.local());
+        let local = || self.asked.local(&self.view);
+        let (local_type, local_model) = *self.local.get_or_init(local);
         SelectContext { local_type, local_model }
-    }
-
-    /// Type and model of the submission host; nothing where they were to be found out and LIM
-    /// has not heard of the host (it was down when the master changed).
-    fn local(&self) -> (&'a str, &'a str) {
-        let Some(host) = self.asked.submitted_on else { return ("", "") };
-        let (def, rt) = (&self.view.site.hosts[host].def, &self.view.hosts[host]);
-        let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
-        let heard = facts.is_some_and(|f| f.max_mem > 0);
-        let sure = |of: Option<&'a str>| {
-            of.filter(|text| heard || *text != DEFAULT_NAME).unwrap_or_default()
-        };
-        let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
-        let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
-        (sure(host_type), sure(model))
     }
 
     /// A host as the class finds it: with what preemption leaves of its resources.

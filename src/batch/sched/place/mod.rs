@@ -6,6 +6,7 @@
 //! | host_match | the class: what its jobs ask for, and which hosts they name |
 //! | requirement | requirements, compiled; alternatives, and the parts of compound ones |
 //! | asked, host_file | the hosts that a class asks for by name; the slots of -hostfile |
+//! | at_once | the hosts that plainly do not do |
 //! | memory | the memory that a job asks for on its hosts |
 //! | backfill | slots and memory that other jobs keep, and whether a job gives them back in time |
 //! | spread | tasks over hosts: which of the forms below |
@@ -18,6 +19,7 @@
 
 mod affinity;
 mod asked;
+pub(in crate::batch::sched) mod at_once;
 mod backfill;
 mod compound;
 mod fill;
@@ -38,6 +40,7 @@ mod units;
 pub(in crate::batch::sched) use affinity::has_units_again;
 pub(crate) use affinity::units_of_job;
 pub(crate) use asked::{RequestedHosts, split_host_word};
+pub(in crate::batch::sched) use host_match::FEW_HOSTS;
 pub(crate) use host_match::HostMatch;
 pub(in crate::batch::sched) use memory::MemoryNeed;
 pub(crate) use requirement::{Alternative, Requirement, Requirements};

@@ -407,7 +407,9 @@ impl Sched {
         // a job on several hosts may need any of them
         let only = only.filter(|_| look.any_slot() || look.one_host());
         let policies = self.policies.clone();
-        let mut first_fit = FirstFit::new(&policies, look, joint, std::mem::take(&mut here.full));
+        let (of_queue, full) = std::mem::take(&mut here.full);
+        let full = if of_queue == look.queue.id { full } else { HostSet::default() };
+        let mut first_fit = FirstFit::new(&policies, look, joint, full);
         if let Some(list) = look.ordering_list() {
             self.hold_against_list(look, (list, of, whole), (here, only), &mut first_fit, fuel);
         } else if let Some(hosts) = &mut look.few_hosts(only, !whole || fresh) {
@@ -447,7 +449,7 @@ impl Sched {
             fuel.spend(looks);
             self.count_host_looks(looks);
         }
-        here.full = std::mem::take(&mut first_fit.full);
+        here.full = (look.queue.id, std::mem::take(&mut first_fit.full));
         fuel.spend(look.take_unit_looks());
         for (host, until) in std::mem::take(&mut first_fit.rests) {
             self.hosts.rest(host, until);

@@ -6,7 +6,7 @@ use crate::batch::sched::named_orders::NamedOrders;
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::shares::TreeId;
-use crate::batch::state::names::{HostId, HostSet};
+use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
@@ -71,8 +71,9 @@ pub(super) struct QueueWalk {
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// How far a class has come in a list of the load balancer that orders its hosts.
     pub(super) listed: IdMap<(u32, usize), ListedHosts>,
-    /// Hosts on which a limit leaves no job of the queue a slot.
-    pub(super) full: HostSet,
+    /// Hosts on which a limit leaves no job of a queue a slot. Looks for goals come to several
+    /// queues: the hosts are those of the last one.
+    pub(super) full: (QueueId, HostSet),
     /// The orders of hosts that jobs or their queue prefer to others.
     pub(super) named: NamedOrders,
     /// The first of `heads` is the next class of the queue.

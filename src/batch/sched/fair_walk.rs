@@ -37,8 +37,8 @@ impl Sched {
                 let group = classes.share_group(bidder.group);
                 view.fairshare.leaves(tree, bidder.user, group).cloned()
             };
-            let of = ((view.fairshare, now), (group, tree), (queue.id, priority));
-            self.order.begin_fair(of.0, of.1, of.2, leaves);
+            let (as_of, of_queue) = ((view.fairshare, now), (queue.id, priority));
+            self.order.begin_fair(as_of, (group, tree), of_queue, leaves);
         } else {
             self.order.begin_fair_partly(now, (group, tree), queue.id);
         }

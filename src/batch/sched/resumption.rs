@@ -21,19 +21,9 @@ use crate::model::job::opt;
 use crate::proto::lim::MEMORY_INDEX;
 
 impl Sched {
-    /// The next preempted job of a group of queues that goes on, before the walk begins with its
-    /// pending ones.
-    pub(super) fn first_to_resume_of<'a>(
-        &self,
-        view: &View,
-        mut queues: impl Iterator<Item = &'a Queue>,
-        walk: &Walk,
-    ) -> Option<JobRef> {
-        queues.find_map(|queue| self.next_to_resume(view, queue, walk))
-    }
-
-    /// The next preempted job of a queue that goes on, on the hosts that have changed.
-    fn next_to_resume(&self, view: &View, queue: &Queue, walk: &Walk) -> Option<JobRef> {
+    /// The next preempted job of a queue that goes on, on the hosts that have changed: asked before
+    /// a walk begins with pending ones.
+    pub(super) fn next_to_resume(&self, view: &View, queue: &Queue, walk: &Walk) -> Option<JobRef> {
         if walk.touched.is_empty() || !view.preemptions.any_of(queue.id) {
             return None;
         }

@@ -71,7 +71,9 @@ impl Sched {
             let queue = |position: &usize| view.site.queues.get(*position);
             let mut queues = positions.iter().filter_map(queue);
             let begins = walk.here.is_empty() && walk.growing.is_none();
-            if begins && let Some(at) = self.first_to_resume_of(view, queues.clone(), walk) {
+            if begins
+                && let Some(at) = queues.clone().find_map(|q| self.next_to_resume(view, q, walk))
+            {
                 return Some(Decision::Resume { at });
             }
             if !queues.clone().any(|queue| self.may_find(view, queue)) {

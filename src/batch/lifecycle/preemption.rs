@@ -18,7 +18,7 @@ impl Mbatchd {
     /// Preempts jobs for a pending one.
     pub(crate) fn preempt(&mut self, context: &mut StepContext, preemption: Preemption) {
         let Preemption { at, victims, claim } = preemption;
-        for host in self.preemptions.claim(at, claim) {
+        for host in self.preemptions.claim(at, claim, context.now.secs()) {
             self.sched.host_changed(host);
         }
         self.follow_vacated(at);

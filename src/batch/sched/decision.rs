@@ -3,7 +3,7 @@
 use crate::batch::sched::place::Alternative;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::usage::fairshare::account::AccountId;
-use crate::batch::usage::preemptions::Claim;
+use crate::batch::usage::preemption_claim::Claim;
 use crate::model::JobRef;
 use crate::model::event::JobReserve;
 use std::rc::Rc;

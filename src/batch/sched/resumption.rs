@@ -93,6 +93,9 @@ impl Sched {
             let own = if counted { 0 } else { u64::from(*slots) };
             let live = |claimant: JobRef| self.wants_its_claim(view, claimant);
             let claimed = view.preemptions.claimed_slots(*host, live);
+            // a job that claims slots does not find room beside these, which this one would not see
+            let unseen = view.preemptions.kept_from_claimants((*host, at), view.site, live);
+            let claimed = claimed + unseen;
             let runs = view.host_used(*host).saturating_sub(idle);
             let kept = view.reservations.kept_now(*host, reservation);
             let kept = kept.saturating_add(self.reserved_above(view, *host, priority));

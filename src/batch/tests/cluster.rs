@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// When a test begins: a Tuesday, 22:13:20 in UTC.
 pub const START_SECS: i64 = 1_700_000_000;
 /// Steps that one input may lead to before the machine is taken to be in a circle.
-const MOST_STEPS: usize = 1_000_000;
+const MOST_STEPS: usize = 100_000;
 /// Bits of the number of a connection that count connections.
 const FIRST_CLIENT: ConnId = crate::proto::machine::INCOMING;
 pub const ADMINISTRATOR: &str = "admin";

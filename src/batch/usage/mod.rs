@@ -17,6 +17,7 @@ mod package_use;
 mod pool_holdings;
 pub mod pool_now;
 pub mod pool_room;
+pub mod preemption_claim;
 pub mod preemptions;
 pub mod processor_units;
 pub mod reserve;

@@ -17,6 +17,7 @@ use crate::batch::site::{Queue, Site};
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, HostSet, QueueId, ResourceId, UserId};
 use crate::batch::state::{ElemState, Job, Phase, Run, State};
+use crate::batch::usage::preemption_claim::Claim;
 use crate::batch::usage::reserve::PreemptedBy;
 use crate::batch::usage::vain_preemptions::VainPreemptions;
 use crate::model::JobRef;
@@ -115,41 +116,6 @@ fn leaves_slots(site: &Site, queue: &Queue, spec: &JobSpec) -> bool {
 fn leave_slots_to(of: QueueId, queue: &Queue, site: &Site) -> bool {
     let preemptable = || site.queue(of).is_some_and(|of| of.preemptable);
     of == queue.id || queue.takes_stopped.contains(&of) || preemptable()
-}
-
-/// Slots on a host that a pending job is to get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClaimedHost {
-    pub host: HostId,
-    pub slots: u32,
-    /// The part of `slots` that was free, not vacated.
-    pub free: u32,
-}
-
-/// An amount of a resource that a pending job is to get.
-#[derive(Clone, Copy, Debug)]
-pub struct ClaimedResource {
-    /// The row of the ledger in which it is reserved.
-    pub row: usize,
-    pub resource: ResourceId,
-    pub amount: f64,
-    /// The part of `amount` that was free, not vacated.
-    pub free: f64,
-}
-
-/// The slots that a pending job has had elements preempted for.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// The queue and the user of the job.
-    pub queue: QueueId,
-    pub user: UserId,
-    pub victims: Vec<JobRef>,
-    pub hosts: Vec<ClaimedHost>,
-    /// The preemptable resources.
-    pub resources: Vec<ClaimedResource>,
-    /// No more elements are preempted before this time while these alone are lacking, seconds
-    /// since the epoch.
-    pub until: i64,
 }
 
 impl Preemptions {
@@ -361,8 +327,10 @@ impl Preemptions {
         self.vacating.contains(&at)
     }
 
-    /// A pending job is to get slots on these hosts: gives those of an earlier claim of it.
-    pub(crate) fn claim(&mut self, at: JobRef, claim: Claim) -> Vec<HostId> {
+    /// A pending job is to get slots on these hosts: gives those of an earlier claim of it, with
+    /// which it could not start. `now`: seconds since the epoch.
+    pub(crate) fn claim(&mut self, at: JobRef, claim: Claim, now: i64) -> Vec<HostId> {
+        self.note_in_vain(at, &claim.victims, now);
         let before = self.drop_claim(at);
         for on in &claim.hosts {
             self.claimed.entry(on.host).or_default().insert(at);
@@ -380,12 +348,16 @@ impl Preemptions {
     /// The job of a claim does not start after all: gives the hosts of the claim, as
     /// `drop_claim`. `now`: seconds since the epoch.
     pub(crate) fn give_up_claim(&mut self, at: JobRef, now: i64) -> Vec<HostId> {
-        if let Some(claim) = self.claims.get(&at) {
-            for victim in &claim.victims {
-                self.vain.let_go(*victim, (claim.queue, claim.user), now);
-            }
-        }
+        self.note_in_vain(at, &[], now);
         self.drop_claim(at)
+    }
+
+    /// The elements of a claim were preempted in vain, but for these.
+    fn note_in_vain(&mut self, at: JobRef, but: &[JobRef], now: i64) {
+        let Some(claim) = self.claims.get(&at) else { return };
+        for victim in claim.victims.iter().filter(|victim| !but.contains(victim)) {
+            self.vain.let_go(*victim, (claim.queue, claim.user), now);
+        }
     }
 
     /// A claim is void: its hosts, on which preempted elements may go on.
@@ -583,12 +555,18 @@ impl Preemptions {
         if queue.preempts.is_empty() && queue.takes_stopped.is_empty() {
             return 0;
         }
-        let own = |of: &QueueId| queue.preempts.contains(of);
-        let preempted = self.suspended_on(host).filter(|(_, of)| own(of));
-        let stopped =
-            self.stopped_on(host).filter(|(_, of)| own(of) || queue.takes_stopped.contains(of));
-        let vacated = preempted.chain(stopped).filter(|(at, _)| !self.vacating.contains(at));
-        vacated.map(|(at, _)| self.slots_on(at, host)).sum()
+        let vacated = self.left_to(host, queue).filter(|at| !self.vacating.contains(at));
+        vacated.map(|at| self.slots_on(at, host)).sum()
+    }
+
+    /// The suspended elements on a host that leave their slots to a queue.
+    fn left_to(&self, host: HostId, queue: &Queue) -> impl Iterator<Item = JobRef> {
+        let stopped = self.stopped_on(host).map(|(at, of)| (at, of, true));
+        let all = self.suspended_on(host).map(|(at, of)| (at, of, false)).chain(stopped);
+        all.filter(|(_, of, stopped)| {
+            queue.preempts.contains(of) || (*stopped && queue.takes_stopped.contains(of))
+        })
+        .map(|left| left.0)
     }
 
     /// The elements on a host that have vacated their slots for this queue, without those that a
@@ -634,6 +612,24 @@ impl Preemptions {
         let live = claims.filter(|at| holds(**at)).filter_map(|at| self.claims.get(at));
         let here = live.flat_map(|claim| &claim.hosts).filter(|on| on.host == host);
         here.map(|on| u64::from(on.slots)).sum()
+    }
+
+    /// Slots of suspended elements on a host, but for one, that count as taken for a job of which
+    /// this is true and that claims slots there: its queue does not preempt theirs. Of several such
+    /// jobs, the most.
+    pub fn kept_from_claimants(
+        &self,
+        (host, but): (HostId, JobRef),
+        site: &Site,
+        holds: impl Fn(JobRef) -> bool,
+    ) -> u64 {
+        let claims = self.claimed.get(&host).into_iter().flatten().filter(|at| holds(**at));
+        let queues = claims.filter_map(|at| site.queue(self.claims.get(at)?.queue));
+        let slots = |at: JobRef| if at == but { 0 } else { self.slots_on(at, host) };
+        let all = self.suspended_on(host).chain(self.stopped_on(host));
+        let all: u64 = all.map(|(at, _)| slots(at)).sum();
+        let kept = queues.map(|queue| all - self.left_to(host, queue).map(slots).sum::<u64>());
+        kept.max().unwrap_or(0)
     }
 
     /// The slots that other pending jobs of a queue, or of a user, claim.

@@ -411,13 +411,14 @@ impl Shown<'_> {
     }
 
     fn combined(&self, out: &mut Vec<u8>) {
-        let req = self.mbd.sched.req(self.job.id, self.part).map(|r| r.0.to_string());
+        if let Some(known) = self.mbd.sched.combined_requirement(self.job.id, self.part) {
+            return json(out, &known);
+        }
         let (spec, view) = (self.spec(), self.mbd.view());
         let asked = !spec.hosts.is_empty();
         let levels = (self.job.queue_of(self.part), &*spec.further.application);
-        let combined = || view.combined_req(levels, &spec.res_req, asked).ok();
-        let req = req.or_else(|| combined().map(|r| r.0.to_string()));
-        json(out, &req.unwrap_or_default());
+        let req = view.combined_req(levels, &spec.res_req, asked).ok();
+        json(out, &req.map_or(String::new(), |req| req.0.to_string()));
     }
 
     /// BJOBS_RES_REQ_DISPLAY.

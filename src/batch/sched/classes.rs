@@ -120,6 +120,20 @@ impl Classes {
         (compiled, looks)
     }
 
+    /// Works out what a walk asks about a new class, so that it does not do so while a slot waits
+    /// for a job: nearly always the first job of a class comes long before its first start. Left to
+    /// the walk: what may stand for very many hosts, and what is not kept anyway.
+    pub fn prepare(&mut self, view: &View, class: u32) {
+        let c = self.get(class);
+        if c.compiled.is_some() {
+            return;
+        }
+        let named = !c.kind.hosts.is_empty() || !c.kind.fixed.is_empty();
+        if !named && self.compiled + c.kind.bytes() <= MAX_COMPILED {
+            self.compiled(view, class);
+        }
+    }
+
     /// The compiled form of a class, where it is kept.
     pub fn kept(&self, class: u32) -> Option<&Rc<Compiled>> {
         self.get(class).compiled.as_ref()

@@ -4,11 +4,9 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::aps_rank::pending_since;
 use crate::batch::sched::dispatch_key::{ClassEntry, DispatchKey};
 use crate::batch::sched::view::View;
-use crate::batch::site::requirements::Req;
 use crate::batch::state::Job;
 use crate::batch::state::names::HostId;
 use crate::model::reason::PendReason;
-use std::rc::Rc;
 
 impl Sched {
     pub(super) fn keep(&mut self, job: u32, part: u32, e: ClassEntry) {
@@ -48,6 +46,9 @@ impl Sched {
             since,
         );
         self.begin_ranks(view, (job, part), class);
+        if barred.is_empty() {
+            self.classes.prepare(view, class);
+        }
         class
     }
 
@@ -74,8 +75,8 @@ impl Sched {
         }
     }
 
-    /// The requirement of a job's class, where it was compiled.
-    pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
-        self.classes.kept(self.entry(job, part)?.class)?.requirement.req.clone()
+    /// The combined requirement of a job's class, where it was compiled.
+    pub fn combined_requirement(&self, job: u32, part: u32) -> Option<&str> {
+        self.classes.kept(self.entry(job, part)?.class)?.requirement.combined.as_deref()
     }
 }

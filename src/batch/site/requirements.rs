@@ -17,7 +17,7 @@ use std::rc::Rc;
 const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
 
 /// Bytes of the texts of requirements that are kept parsed.
-const PARSED_BYTES: usize = 256 << 10;
+const PARSED_BYTES: usize = 1 << 20;
 /// Longest text that is kept parsed.
 const LONGEST_PARSED: usize = 4 << 10;
 
@@ -312,8 +312,8 @@ mod tests {
     #[test]
     fn requirement_that_is_shared_is_what_its_text_says_however_many_came_before() {
         let names = Names::new(&BaseConf::default());
-        for n in 0..12_000 {
-            let text = format!("select[mem>{}] rusage[mem={}]", n % 9_000, n % 7);
+        for n in 0..50_000 {
+            let text = format!("select[mem>{}] rusage[mem={}]", n % 50_000, n % 7);
             assert_eq!(*names.parse_shared(&text).unwrap(), names.parse(&text).unwrap());
             let parsed = names.parsed.borrow();
             assert!(parsed.bytes <= PARSED_BYTES, "{} bytes", parsed.bytes);

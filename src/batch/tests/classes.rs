@@ -360,6 +360,18 @@ fn freed_slot_goes_to_the_first_class_and_no_other_is_looked_at() {
 }
 
 #[test]
+fn class_is_compiled_with_its_first_job_but_for_hosts_that_are_asked_for() {
+    let mut r = Rig::new();
+    flood(&mut r, OTHER, (0..4).map(|_| spec("x")));
+    let before = r.mbd.sched.compiled_bytes();
+    flood(&mut r, USER, [asking_for_all(0)].into_iter());
+    let after = r.mbd.sched.compiled_bytes();
+    assert!(after > before, "{after}");
+    flood(&mut r, USER, [JobSpec { hosts: vec!["h1".into()], ..spec("x") }].into_iter());
+    assert_eq!(r.mbd.sched.compiled_bytes(), after);
+}
+
+#[test]
 fn load_of_a_full_host_has_no_class_looked_at() {
     let (mut r, _) = full_with_many_behind();
     let visits = r.mbd.sched.visits();

@@ -68,7 +68,7 @@ fn kept_by(state: &State, site: &Site, at: JobRef) -> Option<BTreeSet<HostId>> {
     if !text.contains("cu[") {
         return None;
     }
-    let req = site.names.parse(text).ok()?;
+    let req = site.names.parse_shared(text).ok()?;
     let cu = req.first()?.cu.as_ref().filter(|cu| cu.excl)?;
     let kind = site.units.kind(cu.kind.as_deref())?;
     let units: BTreeSet<usize> = run.hosts.iter().filter_map(|h| kind.unit_of(h.0)).collect();

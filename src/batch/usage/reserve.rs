@@ -85,7 +85,7 @@ impl Reserve {
             if !text.contains("rusage[") {
                 return Default::default();
             }
-            let req = site.names.parse(text).ok();
+            let req = site.names.parse_shared(text).ok();
             let term = |part: usize, rusage: &RusageTerm| {
                 let resource = site.names.reserved(rusage)?;
                 let steady_parts = Term::steady_parts_of(rusage);
@@ -101,11 +101,11 @@ impl Reserve {
                 })
             };
             let mut all = Vec::new();
-            for (part, (_, simple)) in parts_of(req.as_ref()).into_iter().enumerate() {
+            for (part, (_, simple)) in parts_of(req.as_deref()).into_iter().enumerate() {
                 let rusage = simple.rusage.as_ref().map_or(&[][..], |rusage| rusage.terms());
                 all.extend(rusage.iter().filter_map(|rusage| term(part, rusage)));
             }
-            let compound = match &req {
+            let compound = match req.as_deref() {
                 Some(ResReq::Compound(terms)) => terms.iter().map(|term| term.tasks).collect(),
                 _ => Vec::new(),
             };

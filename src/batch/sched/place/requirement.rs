@@ -3,7 +3,7 @@
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::{FixedMatch, FixedParts};
 use crate::batch::sched::view::View;
-use crate::batch::site::requirements::{Req, Variant};
+use crate::batch::site::requirements::Variant;
 use crate::batch::state::names::QueueId;
 use crate::lang::resreq::{CompoundTerm, ResReq, Simple};
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// A requirement, compiled.
 #[derive(Debug)]
 pub(crate) struct Requirement {
-    /// The whole of it.
-    pub(crate) req: Option<Rc<Req>>,
+    /// The whole of it as text: what the levels say together; `None`: they contradict each other.
+    pub(crate) combined: Option<Arc<str>>,
     /// The requirement, one entry per alternative, of its rusage too; never empty.
     pub(crate) alternatives: Vec<Option<Rc<Alternative>>>,
 }
@@ -161,15 +161,23 @@ impl Requirement {
         let levels = (kind.queue, &*kind.application);
         let hosts_asked = !kind.hosts.is_empty() || !kind.reservation.is_empty();
         let req = view.combined_req(levels, &kind.res_req, hosts_asked);
-        let req = req.ok().map(Rc::new);
         let whose = (span_of_queue(view, kind), order_of_job(view, kind));
         let anew = view.site.params().scheduler.per_job_sort;
         let compiled = |variant| Some(Rc::new(Alternative::new(variant, whose, anew, fixed_parts)));
-        let alternatives = match &req {
-            Some(req) => req.alternatives().into_iter().map(compiled).collect(),
-            None => vec![None],
+        let alternatives: Vec<Option<Rc<Alternative>>> = match &req {
+            Ok(req) => req.alternatives().into_iter().map(compiled).collect(),
+            Err(_) => vec![None],
         };
-        Requirement { req, alternatives }
+        // the ledgers know what a started job reserves by this text: they find it parsed
+        for alternative in alternatives.iter().flatten() {
+            let _ = view.site.names.parse_shared(&alternative.text);
+        }
+        let combined = req.ok().map(|req| {
+            let text = req.0.to_string();
+            let of_one = alternatives.iter().flatten().find(|of| *of.text == *text);
+            of_one.map_or_else(|| text.as_str().into(), |of| of.text.clone())
+        });
+        Requirement { combined, alternatives }
     }
 }
 

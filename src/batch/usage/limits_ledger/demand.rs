@@ -143,7 +143,7 @@ impl Demands {
         if let Some(known) = self.known.get(text) {
             return known.clone();
         }
-        let req = site.names.parse(text).ok();
+        let req = site.names.parse_shared(text).ok();
         let rusage = req.as_ref().and_then(|req| req.first()?.rusage.as_ref());
         let mut all: Vec<(ResourceId, Demand)> = Vec::new();
         for term in rusage.map_or(&[][..], |rusage| rusage.terms()) {

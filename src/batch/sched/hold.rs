@@ -204,9 +204,16 @@ impl Sched {
         only: Option<&HostSet>,
     ) -> bool {
         let hosts = only.unwrap_or(self.hosts.open());
-        if hosts.len() > FEW_HOSTS || self.policies.act_on_blocked(view, queue) {
-            return false;
-        }
+        self.asks_at_once(view, queue, hosts) && self.fails_on_all(view, class, hosts)
+    }
+
+    /// Is it worth asking whether jobs of a queue plainly find nothing on these hosts?
+    pub(super) fn asks_at_once(&self, view: &View, queue: &Queue, hosts: &HostSet) -> bool {
+        hosts.len() <= FEW_HOSTS && !self.policies.act_on_blocked(view, queue)
+    }
+
+    /// Is it plain that a class finds nothing on these hosts?
+    pub(super) fn fails_on_all(&self, view: &View, class: u32, hosts: &HostSet) -> bool {
         let Some(compiled) = self.classes.kept(class) else { return false };
         let kind = &self.classes.get(class).kind;
         OneHostClass::of(view, kind, compiled)

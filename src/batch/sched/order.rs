@@ -42,8 +42,21 @@ struct UserHeads {
     all: HeadSet,
     unseen: HeadSet,
     stale: bool,
+    /// Stale, as a limit left the user no room at all.
+    no_room: bool,
     /// The place of the user in [`QueueHeads::firsts`].
     listed: Option<ClassHead>,
+}
+
+/// The classes of a user as a walk finds them that comes to each user of a queue since some hosts
+/// have changed.
+pub(super) enum UserClasses<'a> {
+    /// A limit left the user no room, and nothing has happened to it since.
+    NoRoom,
+    /// Each of them was held against all hosts but those that have changed.
+    Seen(&'a HeadSet),
+    /// Some, or all, are to be held against all hosts.
+    Unseen,
 }
 
 /// The ready classes of one queue.
@@ -239,7 +252,7 @@ impl DispatchOrder {
     pub fn pass_over_user(&mut self, queue: QueueId, user: Bidder) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
-        heads.stale = true;
+        (heads.stale, heads.no_room) = (true, true);
         of_queue.waiting.remove(&user);
         self.stale_in.entry(user.user).or_default().insert((queue, user));
     }
@@ -254,7 +267,25 @@ impl DispatchOrder {
         }
         let of_queue = self.queues.get_mut(&queue);
         let heads = of_queue.and_then(|of_queue| of_queue.users.get_mut(&user));
-        heads.is_some_and(|heads| std::mem::take(&mut heads.stale))
+        heads.is_some_and(|heads| {
+            heads.no_room = false;
+            std::mem::take(&mut heads.stale)
+        })
+    }
+
+    /// The classes of a user in a queue, for a walk that comes to all of them.
+    pub fn user_classes(&self, (queue, user): (QueueId, Bidder)) -> UserClasses<'_> {
+        let of_queue = self.queues.get(&queue).filter(|of_queue| !of_queue.stale);
+        let Some((of_queue, heads)) =
+            of_queue.and_then(|of_queue| Some((of_queue, of_queue.users.get(&user)?)))
+        else {
+            return UserClasses::Unseen;
+        };
+        match heads.stale {
+            false if heads.unseen.is_empty() => UserClasses::Seen(&heads.all),
+            true if heads.no_room && !of_queue.waiting.contains(&user) => UserClasses::NoRoom,
+            _ => UserClasses::Unseen,
+        }
     }
 
     /// A job of this user has left its slots: their limits may have room.

@@ -18,12 +18,15 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::decision::{Decision, Fuel};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
 use crate::batch::sched::hold::Outcome;
-use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
+use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER, UserClasses};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, StartedClass, UserWalk, Walk};
 use crate::batch::site::Queue;
 use crate::batch::site::rules::Consumer;
 use crate::batch::state::names::{HostSet, QueueId};
+
+/// Classes of a user in a queue of which a walk asks at once whether they plainly find nothing.
+const CLASSES_AT_ONCE: usize = 8;
 
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
@@ -290,7 +293,7 @@ impl Sched {
         if here.every && !here.fresh && self.changed_for(view, queue, hosts).is_empty() {
             self.narrow(view, queue.id, here);
         }
-        self.pull_users(view, queue, here, fuel);
+        self.pull_users(view, queue, here, self.changed_for(view, queue, hosts), fuel);
     }
 
     /// Holds the next class of a queue against hosts.
@@ -307,7 +310,9 @@ impl Sched {
         fuel.spend(1);
         if here.fair.is_some() && !here.users.contains_key(&user) {
             // comes back with the class that this walk begins with
-            self.enter_user(view, queue, here, user);
+            if !self.passes_user_by(view, queue, here, user, changed, fuel) {
+                self.enter_user(view, queue, here, user);
+            }
             return None;
         }
         #[cfg(test)]
@@ -397,7 +402,14 @@ impl Sched {
     }
 
     /// Adds the users whose first class comes before all that are known.
-    fn pull_users(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, fuel: &mut Fuel) {
+    fn pull_users(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        here: &mut QueueWalk,
+        changed: &HostSet,
+        fuel: &mut Fuel,
+    ) {
         while here.every && here.fair.is_none() && !fuel.is_empty() {
             let advances = self.order.advances(queue.id);
             let known = here.upcoming.filter(|upcoming| upcoming.0 == advances);
@@ -411,8 +423,42 @@ impl Sched {
                 return;
             }
             (here.pulled, here.upcoming) = (Some(next), None);
-            self.enter_user(view, queue, here, next.1);
             fuel.spend(1);
+            if !self.passes_user_by(view, queue, here, next.1, changed, fuel) {
+                self.enter_user(view, queue, here, next.1);
+            }
+        }
+    }
+
+    /// Is it known without a look at limits that a walk finds nothing for a user on the hosts that
+    /// have changed? Behind one slot that becomes free, a walk comes to very many such users.
+    fn passes_user_by(
+        &self,
+        view: &View,
+        queue: &Queue,
+        here: &QueueWalk,
+        user: Bidder,
+        changed: &HostSet,
+        fuel: &mut Fuel,
+    ) -> bool {
+        if here.fresh || !here.every || here.users.contains_key(&user) {
+            return false;
+        }
+        if !self.asks_at_once(view, queue, changed) {
+            return false;
+        }
+        match self.order.user_classes((queue.id, user)) {
+            UserClasses::NoRoom => true,
+            UserClasses::Unseen => false,
+            UserClasses::Seen(all) => {
+                let mut asked = 0;
+                let passed = all.iter().all(|(_, class)| {
+                    asked += 1;
+                    asked <= CLASSES_AT_ONCE && self.fails_on_all(view, class, changed)
+                });
+                fuel.spend(asked);
+                passed
+            }
         }
     }
 

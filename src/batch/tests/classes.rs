@@ -359,6 +359,30 @@ fn freed_slot_goes_to_the_first_class_and_no_other_is_looked_at() {
     assert_eq!((r.mbd.sched.looks() - looks, r.mbd.sched.visits() - visits), (1, 1));
 }
 
+/// A requirement of its own that is about facts and that no host meets.
+fn asking_for_another_host(n: usize) -> JobSpec {
+    JobSpec { res_req: format!("select[hname==nowhere && mem>{n}]"), ..spec("x") }
+}
+
+#[test]
+fn user_whose_classes_plainly_do_not_fit_a_freed_host_is_passed_over() {
+    let mut r = Rig::new();
+    flood(&mut r, OTHER, (0..4).map(|_| spec("x")));
+    let starts = r.starts();
+    flood(&mut r, USER, (0..5).map(asking_for_another_host));
+    flood(&mut r, OTHER, (0..2).map(|_| spec("x")));
+    settled(&mut r);
+    let mut visits_of_a_start = |(conn, key)| {
+        let before = r.mbd.sched.visits();
+        r.report(conn, key, AttemptPhase::Running);
+        r.report(conn, key, done());
+        assert_eq!(r.starts().len(), 1);
+        r.mbd.sched.visits() - before
+    };
+    assert_eq!(visits_of_a_start(starts[0]), 6, "each class is new");
+    assert_eq!(visits_of_a_start(starts[1]), 1);
+}
+
 #[test]
 fn class_is_compiled_with_its_first_job_but_for_hosts_that_are_asked_for() {
     let mut r = Rig::new();

@@ -16,6 +16,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// Hosts, each with its daemons: with the slots of one, every job waits for the round trip of the
+/// one before, and no processor is full.
+pub const HOSTS: usize = 8;
 /// How much larger than those of the group `sched` the limits are.
 const TIMES: usize = 10_000;
 /// Longest wait for the name service.
@@ -52,7 +55,7 @@ pub fn measure(rig: &Rig, table: &mut FigureTable, trips: Figure) {
     let plain = Runs::measure(rig, &[]);
     configure(rig, &CONFIGURED);
     let all = Runs::measure(rig, &own);
-    let name = format!("array of {ELEMENTS} jobs, simulated, all policies");
+    let name = format!("array of {ELEMENTS} jobs on {HOSTS} simulated hosts, all policies");
     table.add(Figure::new(name, Unit::PerSec, all.rates), Some(trips));
     let name = "all policies: CPU time of mbatchd for that array";
     let beside = Figure::new("without policies", Unit::Ms, plain.cpu_ms);

@@ -36,7 +36,7 @@ const GOALS: &[Goal] = &[
     goal("2000 single jobs from 4 shells", 1_000.0, SHELLS),
     goal("array of 10000 jobs, submit to done", 2_000.0, SHELLS),
     goal("array of 10000 jobs, execution simulated", 20_000.0, TRIPS),
-    goal("array of 10000 jobs, simulated, all policies", 20_000.0, TRIPS),
+    goal("array of 10000 jobs on 8 simulated hosts, all policies", 20_000.0, TRIPS),
     goal("start of bsub to the job's first instruction", 3.0, SPAWN),
     goal("bjobs -u all of 20000", 25.0, None),
     goal("bjobs ID beside 1000000", 2.0, SPAWN),

@@ -212,8 +212,8 @@ fn measure_clusters(table: &mut FigureTable) {
 }
 
 /// A cluster whose jobs are imagined: what scheduler, log and network cost alone.
-fn imagined(name: &str) -> (Rig, Guard) {
-    let rig = Rig::up(name, 1);
+fn imagined(name: &str, hosts: usize) -> (Rig, Guard) {
+    let rig = Rig::up(name, hosts);
     let guard = Guard::over(&rig.dir);
     rig.down();
     let path = rig.path("conf/lsf.conf");
@@ -227,7 +227,7 @@ fn imagined(name: &str) -> (Rig, Guard) {
 /// The array once more, and what only shows among many pending jobs.
 fn simulated(table: &mut FigureTable, machine: &Machine) {
     if wanted("sim") || wanted("many") {
-        let (rig, _guard) = imagined("bench-sim");
+        let (rig, _guard) = imagined("bench-sim", 1);
         if wanted("sim") {
             let trips = Some(machine.trips.clone());
             figures::array(&rig, table, trips, "execution simulated");
@@ -237,18 +237,18 @@ fn simulated(table: &mut FigureTable, machine: &Machine) {
         }
     }
     if wanted("sim") {
-        let (rig, _guard) = imagined("bench-configured");
+        let (rig, _guard) = imagined("bench-configured", configured::HOSTS);
         configured::measure(&rig, table, machine.trips.clone());
     }
     if wanted("million") {
-        let (rig, _guard) = imagined("bench-million");
+        let (rig, _guard) = imagined("bench-million", 1);
         many::million(&rig, table, machine);
     }
     if wanted("storm") {
-        let (rig, _guard) = imagined("bench-storm");
+        let (rig, _guard) = imagined("bench-storm", 1);
         many::stormy(&rig, table);
         drop(rig);
-        let (rig, _guard) = imagined("bench-array");
+        let (rig, _guard) = imagined("bench-array", 1);
         many::large_arrays(&rig, table);
     }
 }

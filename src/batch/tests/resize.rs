@@ -122,6 +122,25 @@ fn released_slots_go_when_the_host_has_taken_the_release_and_do_not_come_back() 
 }
 
 #[test]
+fn user_without_room_has_some_again_once_a_job_of_the_user_has_released_slots() {
+    let users = "Begin User\nUSER_NAME MAX_JOBS\nann 4\nEnd User\n";
+    let mut c = cluster().hosts(3, 2).lsb_users(users).up();
+    let job = c.submit("ann", "-n 2,4 -ar -m 'h1 h2'");
+    let next = c.submit("ann", "");
+    // walks come to a user without room, and pass the user over
+    for _ in 0..2 {
+        let other = c.submit("bob", "");
+        c.end(other, 0);
+    }
+    assert_eq!((c.running_on(job).len(), c.state(next)), (4, "PEND".to_owned()));
+    let last = c.running_on(job).pop().unwrap();
+    assert_eq!(c.control("ann", release(&last), job), [0]);
+    assert_eq!(c.state(next), "PEND");
+    done(&mut c, job, 1, 0);
+    assert_eq!(c.state(next), "RUN");
+}
+
+#[test]
 fn a_change_under_way_outlives_a_restart_and_ends_once() {
     let mut c = cluster().hosts(2, 2).up();
     let job = c.submit("ann", "-n 4 -ar");

@@ -1,5 +1,5 @@
-//! The claim of a pending job: what others were preempted for, with what it needs besides. Which
-//! claims there are, `preemptions` knows.
+//! The claim of a pending job: the slots and resources that others were preempted for, with what it
+//! needs besides. `preemptions` knows all claims.
 
 use crate::batch::state::names::{HostId, QueueId, ResourceId, UserId};
 use crate::model::JobRef;

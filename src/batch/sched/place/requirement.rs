@@ -168,9 +168,10 @@ impl Requirement {
             Ok(req) => req.alternatives().into_iter().map(compiled).collect(),
             Err(_) => vec![None],
         };
-        // the ledgers know what a started job reserves by this text: they find it parsed
-        for alternative in alternatives.iter().flatten() {
-            let _ = view.site.names.parse_shared(&alternative.text);
+        // the ledgers know what a started job reserves by its text: they find it parsed, where that
+        // is not the work of many alternatives
+        if let [Some(only)] = &alternatives[..] {
+            let _ = view.site.names.parse_shared(&only.text);
         }
         let combined = req.ok().map(|req| {
             let text = req.0.to_string();

@@ -130,7 +130,8 @@ impl Classes {
         }
         let named = !c.kind.hosts.is_empty() || !c.kind.fixed.is_empty();
         if !named && self.compiled + c.kind.bytes() <= MAX_COMPILED {
-            self.compiled(view, class);
+            let (compiled, _) = self.compiled(view, class);
+            compiled.requirement.parse_ahead(&view.site.names);
         }
     }
 

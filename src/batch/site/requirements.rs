@@ -154,6 +154,13 @@ impl Names {
         ResReq::parse(text, &self.syntax())
     }
 
+    /// Has [`Names::parse_shared`] find a requirement parsed, where that keeps texts of its length.
+    pub fn parse_ahead(&self, text: &str) {
+        if text.len() <= LONGEST_PARSED {
+            let _ = self.parse_shared(text);
+        }
+    }
+
     /// A requirement of many jobs, which is parsed where it was not seen lately.
     pub fn parse_shared(&self, text: &str) -> Result<Rc<ResReq>, ResReqError> {
         if let Some(known) = self.parsed.borrow().all.get(text) {

@@ -3,7 +3,7 @@
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::{FixedMatch, FixedParts};
 use crate::batch::sched::view::View;
-use crate::batch::site::requirements::Variant;
+use crate::batch::site::requirements::{Names, Variant};
 use crate::batch::state::names::QueueId;
 use crate::lang::resreq::{CompoundTerm, ResReq, Simple};
 use std::collections::HashMap;
@@ -152,6 +152,14 @@ impl Alternative {
 }
 
 impl Requirement {
+    /// Has the ledgers find the text parsed by which they know what a started job reserves, where
+    /// that is not the work of many alternatives.
+    pub fn parse_ahead(&self, names: &Names) {
+        if let [Some(only)] = &self.alternatives[..] {
+            names.parse_ahead(&only.text);
+        }
+    }
+
     /// The requirement of a class that shares nothing with others.
     pub fn new(view: &View, kind: &ClassKey) -> Requirement {
         Requirement::of(view, kind, &mut FixedParts::default())
@@ -168,11 +176,6 @@ impl Requirement {
             Ok(req) => req.alternatives().into_iter().map(compiled).collect(),
             Err(_) => vec![None],
         };
-        // the ledgers know what a started job reserves by its text: they find it parsed, where that
-        // is not the work of many alternatives
-        if let [Some(only)] = &alternatives[..] {
-            let _ = view.site.names.parse_shared(&only.text);
-        }
         let combined = req.ok().map(|req| {
             let text = req.0.to_string();
             let of_one = alternatives.iter().flatten().find(|of| *of.text == *text);

@@ -5,6 +5,7 @@ use crate::batch::sched::aps_rank::{ApsClass, ApsClock};
 use crate::batch::sched::class_key::{ApsKey, ClassKey, TimeKey};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::order::DispatchOrder;
+use crate::batch::sched::place::at_once::OneHostNeeds;
 use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
 use crate::batch::site::Site;
@@ -36,6 +37,8 @@ pub(super) struct Class {
     /// The user, or user and group, among all with jobs in the queue.
     pub(super) bidder: Bidder,
     compiled: Option<Rc<Compiled>>,
+    /// What any host must have that is to do for its jobs, while it is kept compiled.
+    pub(super) one_host: Option<OneHostNeeds>,
     /// The limits of its jobs, once they were worked out.
     limits: Option<Rc<ConsumerLimits>>,
     /// Pending jobs and parts of them.
@@ -114,6 +117,7 @@ impl Classes {
         let bytes = c.compiled_bytes(&compiled);
         if self.compiled + bytes <= MAX_COMPILED {
             self.compiled += bytes;
+            c.one_host = OneHostNeeds::of(&c.kind, &compiled);
             c.compiled = Some(compiled.clone());
         }
         let looks = c.kind.looks() + LOOKS_TO_EXPAND * compiled.asked.hosts();
@@ -131,7 +135,7 @@ impl Classes {
         let named = !c.kind.hosts.is_empty() || !c.kind.fixed.is_empty();
         if !named && self.compiled + c.kind.bytes() <= MAX_COMPILED {
             let (compiled, _) = self.compiled(view, class);
-            compiled.requirement.parse_ahead(&view.site.names);
+            compiled.requirement.resolve_ahead(view);
         }
     }
 
@@ -162,6 +166,7 @@ impl Classes {
 
     fn drop_compiled(&mut self, class: u32) {
         let class = &mut self.all[class as usize];
+        class.one_host = None;
         if let Some(compiled) = class.compiled.take() {
             self.compiled -= class.compiled_bytes(&compiled);
         }
@@ -194,6 +199,7 @@ impl Classes {
             kind: kind.clone(),
             bidder,
             compiled,
+            one_host: None,
             limits,
             pending: 0,
             ready,

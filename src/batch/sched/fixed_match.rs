@@ -29,7 +29,7 @@ pub(super) struct FixedMatch {
 
 /// Conditions about facts, and what is known of the hosts that fulfil them.
 #[derive(Debug)]
-struct FixedPart {
+pub(super) struct FixedPart {
     conditions: Expr,
     /// The answers by type and model of the submission host; the last ones were asked for last.
     kept: RefCell<Vec<Kept>>,
@@ -99,15 +99,30 @@ impl FixedMatch {
         local: &SelectContext<'_>,
         changes: u64,
     ) -> bool {
-        self.fixed.as_ref().is_none_or(|fixed| {
-            let holds = || fixed.conditions.holds(&view(), local);
-            answers_of(&mut fixed.kept.borrow_mut(), local).answer(host, changes, holds)
-        })
+        self.fixed.as_ref().is_none_or(|fixed| fixed.holds((host, view), local, changes))
+    }
+
+    /// The part about facts.
+    pub fn fixed_part(&self) -> Option<Rc<FixedPart>> {
+        self.fixed.clone()
     }
 
     /// Does a host match the other part?
     pub fn moving_holds(&self, view: &dyn HostView, local: &SelectContext<'_>) -> bool {
         self.moving.as_ref().is_none_or(|moving| moving.holds(view, local))
+    }
+}
+
+impl FixedPart {
+    /// Does a host match? As [`FixedMatch::fixed_holds`].
+    pub fn holds<V: HostView>(
+        &self,
+        (host, view): (HostId, impl FnOnce() -> V),
+        local: &SelectContext<'_>,
+        changes: u64,
+    ) -> bool {
+        let holds = || self.conditions.holds(&view(), local);
+        answers_of(&mut self.kept.borrow_mut(), local).answer(host, changes, holds)
     }
 }
 

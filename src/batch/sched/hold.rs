@@ -9,7 +9,6 @@ use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::first_fit::{FirstFit, Hosts, TooFew};
 use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::open_hosts::Rank;
-use crate::batch::sched::place::at_once::OneHostClass;
 use crate::batch::sched::place::{Alternative, FEW_HOSTS, HostMatch};
 use crate::batch::sched::policy::{BlockedJob, Leaving, Room};
 use crate::batch::sched::same_host::SameHost;
@@ -214,10 +213,10 @@ impl Sched {
 
     /// Is it plain that a class finds nothing on these hosts?
     pub(super) fn fails_on_all(&self, view: &View, class: u32, hosts: &HostSet) -> bool {
-        let Some(compiled) = self.classes.kept(class) else { return false };
-        let kind = &self.classes.get(class).kind;
-        OneHostClass::of(view, kind, compiled)
-            .is_some_and(|of| hosts.iter().all(|h| !self.hosts.is_open(h) || of.fails_on(h)))
+        let needs = self.classes.get(class).one_host.as_ref();
+        needs.is_some_and(|needs| {
+            hosts.iter().all(|host| !self.hosts.is_open(host) || needs.fail_on(view, host))
+        })
     }
 
     /// Holds a class against hosts: all open ones, or only some.

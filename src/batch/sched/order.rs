@@ -55,8 +55,10 @@ pub(super) enum UserClasses<'a> {
     NoRoom,
     /// Each of them was held against all hosts but those that have changed.
     Seen(&'a HeadSet),
-    /// Some, or all, are to be held against all hosts.
-    Unseen,
+    /// Some of them are to be held against all hosts.
+    Unseen(&'a HeadSet),
+    /// All of them are: a limit may have room again, or anything may have changed.
+    Stale,
 }
 
 /// The ready classes of one queue.
@@ -276,16 +278,35 @@ impl DispatchOrder {
     /// The classes of a user in a queue, for a walk that comes to all of them.
     pub fn user_classes(&self, (queue, user): (QueueId, Bidder)) -> UserClasses<'_> {
         let of_queue = self.queues.get(&queue).filter(|of_queue| !of_queue.stale);
-        let Some((of_queue, heads)) =
-            of_queue.and_then(|of_queue| Some((of_queue, of_queue.users.get(&user)?)))
-        else {
-            return UserClasses::Unseen;
-        };
-        match heads.stale {
-            false if heads.unseen.is_empty() => UserClasses::Seen(&heads.all),
-            true if heads.no_room && !of_queue.waiting.contains(&user) => UserClasses::NoRoom,
-            _ => UserClasses::Unseen,
-        }
+        let of_user = of_queue.and_then(|of_queue| of_queue.classes_of(user));
+        of_user.map_or(UserClasses::Stale, |(_, classes)| classes)
+    }
+
+    /// The last of the users that follow another, one after the other, as long as `passed` says so
+    /// of each and none comes behind `until`. None: the first one is not passed.
+    pub fn last_passed(
+        &self,
+        queue: QueueId,
+        behind: Option<(ClassHead, Bidder)>,
+        until: Option<(ClassHead, Bidder)>,
+        mut passed: impl FnMut(Bidder, UserClasses) -> bool,
+    ) -> Option<(ClassHead, Bidder)> {
+        let of_queue = self.queues.get(&queue).filter(|of_queue| !of_queue.stale)?;
+        let from = behind.map_or(Unbounded, Excluded);
+        let following = of_queue.firsts.range((from, until.map_or(Unbounded, Excluded)));
+        let all_passed = following.take_while(|(listed, user)| {
+            let of_user = of_queue.classes_of(*user);
+            of_user.is_some_and(|(first, classes)| first == Some(*listed) && passed(*user, classes))
+        });
+        all_passed.last().copied()
+    }
+
+    /// The unseen classes of a user, who has no stale ones; they count as seen from now on.
+    pub fn take_unseen(&mut self, (queue, user): (QueueId, Bidder)) -> HeadSet {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return HeadSet::default() };
+        let Some(heads) = of_queue.users.get_mut(&user) else { return HeadSet::default() };
+        of_queue.waiting.remove(&user);
+        std::mem::take(&mut heads.unseen)
     }
 
     /// A job of this user has left its slots: their limits may have room.
@@ -594,6 +615,18 @@ impl DispatchOrder {
 }
 
 impl QueueHeads {
+    /// The first class of a user in a queue that is not stale, and all of them.
+    fn classes_of(&self, user: Bidder) -> Option<(Option<ClassHead>, UserClasses<'_>)> {
+        let heads = self.users.get(&user)?;
+        let classes = match heads.stale {
+            false if heads.unseen.is_empty() => UserClasses::Seen(&heads.all),
+            false => UserClasses::Unseen(&heads.all),
+            true if heads.no_room && !self.waiting.contains(&user) => UserClasses::NoRoom,
+            true => UserClasses::Stale,
+        };
+        Some((heads.all.first(), classes))
+    }
+
     /// Has the order of users follow the first class of a user, which was another before.
     fn first_moved(&mut self, user: Bidder, before: Option<ClassHead>) {
         let Some(heads) = self.users.get_mut(&user) else { return };

@@ -4,7 +4,6 @@
 use crate::batch::cluster::hosts::{HostRuntime, HostStatus, beyond};
 use crate::batch::cluster::nlb_lists::NlbLists;
 use crate::batch::cluster::unreached::Unreached;
-use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::vacancy::Vacancy;
 use crate::batch::site::requirements::Req;
@@ -118,12 +117,11 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Has a host fewer free slots than this for jobs of a class, whatever else keeps them from
-    /// it? Slots that preemption vacates, or an advance reservation keeps, are free for some alone.
-    pub(super) fn has_fewer_free(&self, kind: &ClassKey, host: HostId, slots: u64) -> bool {
-        let alike = kind.reservation.is_empty() && !self.site.preempts;
+    /// Has a host fewer free slots than this for jobs of no advance reservation, whatever else
+    /// keeps them from it? Slots that preemption vacates are free for some alone.
+    pub(super) fn has_fewer_free(&self, host: HostId, slots: u64) -> bool {
         let free = |most: u64| most.saturating_sub(self.host_used(host));
-        alike && self.host_max(host).is_some_and(|most| free(most) < slots)
+        !self.site.preempts && self.host_max(host).is_some_and(|most| free(most) < slots)
     }
 
     /// The limits of the jobs of a consumer.

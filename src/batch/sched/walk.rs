@@ -17,6 +17,7 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::decision::{Decision, Fuel};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
+use crate::batch::sched::head_set::HeadSet;
 use crate::batch::sched::hold::Outcome;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER, UserClasses};
 use crate::batch::sched::view::View;
@@ -415,7 +416,10 @@ impl Sched {
             let known = here.upcoming.filter(|upcoming| upcoming.0 == advances);
             let next = match known {
                 Some((_, next)) => next,
-                None => self.order.next_user(queue.id, here.pulled),
+                None => {
+                    self.pass_users_by(view, queue, here, changed, fuel);
+                    self.order.next_user(queue.id, here.pulled)
+                }
             };
             here.upcoming = Some((advances, next));
             let Some(next) = next else { return };
@@ -430,10 +434,51 @@ impl Sched {
         }
     }
 
-    /// Is it known without a look at limits that a walk finds nothing for a user on the hosts that
-    /// have changed? Behind one slot that becomes free, a walk comes to very many such users.
-    fn passes_user_by(
+    /// Goes on behind the next users, as long as it is known of them that nothing is found.
+    fn pass_users_by(
         &self,
+        view: &View,
+        queue: &Queue,
+        here: &mut QueueWalk,
+        changed: &HostSet,
+        fuel: &mut Fuel,
+    ) {
+        if here.fresh || !self.asks_at_once(view, queue, changed) {
+            return;
+        }
+        let until = here.heads.first();
+        if until.is_some() && until <= here.pulled {
+            return;
+        }
+        let last = self.order.last_passed(queue.id, here.pulled, until, |user, classes| {
+            fuel.spend(1);
+            !fuel.is_empty()
+                && !here.users.contains_key(&user)
+                && match classes {
+                    UserClasses::NoRoom => true,
+                    UserClasses::Seen(all) => self.finds_nothing(view, all, changed, fuel),
+                    UserClasses::Unseen(_) | UserClasses::Stale => false,
+                }
+        });
+        here.pulled = last.or(here.pulled);
+    }
+
+    /// Is it plain that the classes of a user, where they are few, find nothing on these hosts?
+    fn finds_nothing(&self, view: &View, all: &HeadSet, hosts: &HostSet, fuel: &mut Fuel) -> bool {
+        let mut asked = 0;
+        let passed = all.iter().all(|(_, class)| {
+            asked += 1;
+            asked <= CLASSES_AT_ONCE && self.fails_on_all(view, class, hosts)
+        });
+        fuel.spend(asked);
+        passed
+    }
+
+    /// Is it known without a look at limits that a walk finds nothing for a user, on the hosts that
+    /// have changed or, where classes are unseen, on those that are open? Behind one slot that
+    /// becomes free, a walk comes to very many such users.
+    fn passes_user_by(
+        &mut self,
         view: &View,
         queue: &Queue,
         here: &QueueWalk,
@@ -447,19 +492,22 @@ impl Sched {
         if !self.asks_at_once(view, queue, changed) {
             return false;
         }
-        match self.order.user_classes((queue.id, user)) {
-            UserClasses::NoRoom => true,
-            UserClasses::Unseen => false,
-            UserClasses::Seen(all) => {
-                let mut asked = 0;
-                let passed = all.iter().all(|(_, class)| {
-                    asked += 1;
-                    asked <= CLASSES_AT_ONCE && self.fails_on_all(view, class, changed)
-                });
-                fuel.spend(asked);
-                passed
+        let (all, hosts, unseen) = match self.order.user_classes((queue.id, user)) {
+            UserClasses::NoRoom => return true,
+            UserClasses::Stale => return false,
+            UserClasses::Seen(all) => (all, changed, false),
+            UserClasses::Unseen(all) => (all, self.hosts.open(), true),
+        };
+        if unseen && !self.asks_at_once(view, queue, hosts) {
+            return false;
+        }
+        let passed = self.finds_nothing(view, all, hosts, fuel);
+        if passed && unseen {
+            for (_, class) in self.order.take_unseen((queue.id, user)).iter() {
+                self.classes.get_mut(class).unseen = false;
             }
         }
+        passed
     }
 
     /// Goes on with the classes of a user behind one. `again`: with that one too, where it stands

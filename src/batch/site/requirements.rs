@@ -18,8 +18,8 @@ const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
 
 /// Bytes of the texts of requirements that are kept parsed.
 const PARSED_BYTES: usize = 1 << 20;
-/// Longest text that is kept parsed.
-const LONGEST_PARSED: usize = 4 << 10;
+/// Longest text that is kept parsed, bytes.
+pub const LONGEST_PARSED: usize = 4 << 10;
 
 /// Requirements by their text: very many submissions share one.
 #[derive(Debug, Default)]
@@ -152,13 +152,6 @@ impl Names {
 
     pub fn parse(&self, text: &str) -> Result<ResReq, ResReqError> {
         ResReq::parse(text, &self.syntax())
-    }
-
-    /// Has [`Names::parse_shared`] find a requirement parsed, where that keeps texts of its length.
-    pub fn parse_ahead(&self, text: &str) {
-        if text.len() <= LONGEST_PARSED {
-            let _ = self.parse_shared(text);
-        }
     }
 
     /// A requirement of many jobs, which is parsed where it was not seen lately.

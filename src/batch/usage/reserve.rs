@@ -11,13 +11,14 @@ mod audit;
 pub mod holder;
 pub mod ledger;
 mod preempted;
+mod requirements;
 mod vacated;
 
 use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::state::{Elem, ElemState, Phase, State};
 use crate::conf::types::{BaseConf, ResourceKind};
-use crate::lang::resreq::{ResReq, RusageTerm, Simple};
+use crate::lang::resreq::{ResReq, Simple};
 use crate::lim::facts;
 use crate::model::JobRef;
 use crate::model::reason::susp;
@@ -27,6 +28,7 @@ pub(crate) use vacated::PreemptedBy;
 
 use holder::{Holder, Term, slots_by_host};
 use ledger::{Reserve, left};
+use std::sync::Arc;
 
 /// The resource of which the measured value shows what a job has come to use.
 const MEASURED: &str = "mem";
@@ -75,42 +77,19 @@ impl Reserve {
         }
     }
 
+    /// Resolves a requirement of jobs that are to start, so that it is not done while a slot waits
+    /// for one.
+    pub(crate) fn resolve_ahead(&self, site: &Site, text: &Arc<str>) {
+        self.requirement(site, text);
+    }
+
     /// The properties by which a started element reserves resources.
     fn holder_of(&mut self, state: &State, site: &Site, at: JobRef) -> Option<Holder> {
         let job = state.job(at.job)?;
         let elem = job.elem(at.idx)?;
         let ElemState::Run(run) = &elem.state else { return None };
         let text = job.effective_requirement(elem)?;
-        let requirement = self.requirement(text, |text| {
-            if !text.contains("rusage[") {
-                return Default::default();
-            }
-            let req = site.names.parse_shared(text).ok();
-            let term = |part: usize, rusage: &RusageTerm| {
-                let resource = site.names.reserved(rusage)?;
-                let steady_parts = Term::steady_parts_of(rusage);
-                Some(Term {
-                    preemptable: steady_parts.is_some() && site.names.preemptable(resource),
-                    resource,
-                    part,
-                    method: site.reservation_method(rusage),
-                    released: site.names.released(resource),
-                    measured: rusage.res == MEASURED,
-                    rusage: rusage.clone(),
-                    steady_parts,
-                })
-            };
-            let mut all = Vec::new();
-            for (part, (_, simple)) in parts_of(req.as_deref()).into_iter().enumerate() {
-                let rusage = simple.rusage.as_ref().map_or(&[][..], |rusage| rusage.terms());
-                all.extend(rusage.iter().filter_map(|rusage| term(part, rusage)));
-            }
-            let compound = match req.as_deref() {
-                Some(ResReq::Compound(terms)) => terms.iter().map(|term| term.tasks).collect(),
-                _ => Vec::new(),
-            };
-            (all, compound)
-        });
+        let requirement = self.requirement(site, text);
         let terms = &requirement.terms;
         if terms.is_empty() {
             return None;

@@ -30,19 +30,9 @@ impl RequestedHosts {
         }
     }
 
-    /// Type and model of the submission host; nothing where they were to be found out and LIM
-    /// has not heard of the host (it was down when the master changed).
+    /// Type and model of the submission host, as [`local_of`] has them.
     pub(super) fn local<'a>(&self, view: &View<'a>) -> (&'a str, &'a str) {
-        let Some(host) = self.submitted_on else { return ("", "") };
-        let (def, rt) = (&view.site.hosts[host].def, &view.hosts[host]);
-        let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
-        let heard = facts.is_some_and(|f| f.max_mem > 0);
-        let sure = |of: Option<&'a str>| {
-            of.filter(|text| heard || *text != DEFAULT_NAME).unwrap_or_default()
-        };
-        let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
-        let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
-        (sure(host_type), sure(model))
+        local_of(view, self.submitted_on)
     }
 
     /// The slots of -hostfile; empty: none given.
@@ -54,6 +44,20 @@ impl RequestedHosts {
     pub fn hosts(&self) -> usize {
         self.preferred.as_ref().map_or(0, BTreeMap::len) + self.fixed.len()
     }
+}
+
+/// Type and model of the submission host; nothing where they were to be found out and LIM
+/// has not heard of the host (it was down when the master changed).
+pub(super) fn local_of<'a>(view: &View<'a>, submitted_on: Option<HostId>) -> (&'a str, &'a str) {
+    let Some(host) = submitted_on else { return ("", "") };
+    let (def, rt) = (&view.site.hosts[host].def, &view.hosts[host]);
+    let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
+    let heard = facts.is_some_and(|f| f.max_mem > 0);
+    let sure =
+        |of: Option<&'a str>| of.filter(|text| heard || *text != DEFAULT_NAME).unwrap_or_default();
+    let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
+    let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
+    (sure(host_type), sure(model))
 }
 
 /// -m as host -> preference; `None`: any host.

@@ -225,7 +225,7 @@ impl<'a> HostMatch<'a> {
 
     /// Has a host fewer free slots than this, whatever else keeps a job from it?
     pub fn has_fewer_free(&self, host: HostId, slots: u64) -> bool {
-        self.view.has_fewer_free(self.kind, host, slots)
+        self.kind.reservation.is_empty() && self.view.has_fewer_free(host, slots)
     }
 
     /// The fewest slots that a job may get.

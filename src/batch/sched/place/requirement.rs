@@ -3,7 +3,7 @@
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::{FixedMatch, FixedParts};
 use crate::batch::sched::view::View;
-use crate::batch::site::requirements::{Names, Variant};
+use crate::batch::site::requirements::{LONGEST_PARSED, Variant};
 use crate::batch::state::names::QueueId;
 use crate::lang::resreq::{CompoundTerm, ResReq, Simple};
 use std::collections::HashMap;
@@ -152,11 +152,13 @@ impl Alternative {
 }
 
 impl Requirement {
-    /// Has the ledgers find the text parsed by which they know what a started job reserves, where
-    /// that is not the work of many alternatives.
-    pub fn parse_ahead(&self, names: &Names) {
-        if let [Some(only)] = &self.alternatives[..] {
-            names.parse_ahead(&only.text);
+    /// Has the ledgers find resolved what a started job reserves, where that is not the work of
+    /// many alternatives or of a long text.
+    pub fn resolve_ahead(&self, view: &View) {
+        if let [Some(only)] = &self.alternatives[..]
+            && only.text.len() <= LONGEST_PARSED
+        {
+            view.reserve.resolve_ahead(view.site, &only.text);
         }
     }
 

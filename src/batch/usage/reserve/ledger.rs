@@ -6,20 +6,18 @@
 //! alone, so that exactly these are taken away when it changes or ends. An element touches the rows
 //! of its hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
 
+use crate::batch::site::Site;
 use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::element_table::ElementTable;
 use crate::batch::state::names::{HostId, Id, ResourceId};
 use crate::batch::usage::reserve::holder::{Holder, PARTS, Requirement, Sum, Term, used_mb};
+use crate::batch::usage::reserve::requirements::ResolvedRequirements;
 use crate::batch::usage::reserve::vacated::Vacated;
 use crate::model::JobRef;
-use crate::model::idmap::IdMap;
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Resolved requirements kept beside those that are held; beyond it they are kept anew.
-const MAX_REQUIREMENTS: usize = 4096;
 
 /// A reservation whose amount depends on the time.
 #[derive(Debug)]
@@ -123,11 +121,7 @@ pub struct Reserve {
     holders: ElementTable<Holder>,
     /// Elements whose memory in use has changed since the load of their first host was heard of.
     used: BTreeSet<(HostId, JobRef)>,
-    /// Requirements by their text.
-    requirements: HashMap<Arc<str>, Rc<Requirement>>,
-    /// Requirements by the address of their text, for the elements that share one. An entry holds
-    /// its text, so that no other text comes to that address as long as the entry is there.
-    by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
+    requirements: RefCell<ResolvedRequirements>,
     /// The rows of the hosts by id, and behind them those of instances that hosts share.
     rows: Vec<ReservationRow>,
     /// The resources that hosts share instances of.
@@ -290,39 +284,13 @@ impl Reserve {
         found
     }
 
-    /// A requirement by its text, which is resolved where it was not seen lately.
-    pub fn requirement(
-        &mut self,
+    /// A requirement by its text.
+    pub(in crate::batch::usage::reserve) fn requirement(
+        &self,
+        site: &Site,
         text: &Arc<str>,
-        resolve: impl FnOnce(&str) -> (Vec<Term>, Vec<Option<u32>>),
     ) -> Rc<Requirement> {
-        let address = text.as_ptr().addr();
-        if let Some((_, known)) = self.by_address.get(&address) {
-            return known.clone();
-        }
-        let known = self.requirement_by_text(text, resolve);
-        if self.by_address.len() >= MAX_REQUIREMENTS {
-            self.by_address.clear();
-        }
-        self.by_address.insert(address, (text.clone(), known.clone()));
-        known
-    }
-
-    fn requirement_by_text(
-        &mut self,
-        text: &Arc<str>,
-        resolve: impl FnOnce(&str) -> (Vec<Term>, Vec<Option<u32>>),
-    ) -> Rc<Requirement> {
-        if let Some(known) = self.requirements.get(text) {
-            return known.clone();
-        }
-        if self.requirements.len() >= MAX_REQUIREMENTS {
-            self.requirements.clear();
-        }
-        let (terms, parts) = resolve(text);
-        let new = Rc::new(Requirement { text: text.clone(), terms, parts });
-        self.requirements.insert(text.clone(), new.clone());
-        new
+        self.requirements.borrow_mut().get(site, text)
     }
 
     /// An element reserves this from now on; `None`: nothing.
@@ -500,21 +468,5 @@ impl Reserve {
         #[cfg(test)]
         self.told.extend(&hosts);
         hosts
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requirement_whose_text_comes_to_the_address_of_another_is_its_own() {
-        let mut reserve = Reserve::default();
-        for n in 0..3 * MAX_REQUIREMENTS {
-            // the table by text keeps the first of equal texts; the others are free to be reused
-            let text: Arc<str> = format!("rusage[mem={}]", n % 7).into();
-            assert_eq!(reserve.requirement(&text, |_| Default::default()).text, text);
-        }
-        assert!(reserve.by_address.len() <= MAX_REQUIREMENTS);
     }
 }

@@ -1,0 +1,101 @@
+//! Requirements that started elements were given, resolved to what they reserve. Very many elements
+//! share one: it is resolved where it was not seen lately.
+
+use crate::batch::site::Site;
+use crate::batch::usage::reserve::holder::{Requirement, Term};
+use crate::batch::usage::reserve::{MEASURED, parts_of};
+use crate::lang::resreq::{ResReq, RusageTerm};
+use crate::model::idmap::IdMap;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Resolved requirements kept beside those that are held; beyond it they are kept anew.
+const MAX_REQUIREMENTS: usize = 4096;
+
+/// The requirements that are kept.
+#[derive(Debug, Default)]
+pub(super) struct ResolvedRequirements {
+    by_text: HashMap<Arc<str>, Rc<Requirement>>,
+    /// By the address of the text, for the elements that share one. An entry holds its text, so
+    /// that no other text comes to that address as long as the entry is there.
+    by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
+}
+
+impl ResolvedRequirements {
+    /// A requirement by its text.
+    pub fn get(&mut self, site: &Site, text: &Arc<str>) -> Rc<Requirement> {
+        let address = text.as_ptr().addr();
+        if let Some((_, known)) = self.by_address.get(&address) {
+            return known.clone();
+        }
+        let known = self.by_text(site, text);
+        if self.by_address.len() >= MAX_REQUIREMENTS {
+            self.by_address.clear();
+        }
+        self.by_address.insert(address, (text.clone(), known.clone()));
+        known
+    }
+
+    fn by_text(&mut self, site: &Site, text: &Arc<str>) -> Rc<Requirement> {
+        if let Some(known) = self.by_text.get(text) {
+            return known.clone();
+        }
+        if self.by_text.len() >= MAX_REQUIREMENTS {
+            self.by_text.clear();
+        }
+        let new = Rc::new(resolve(site, text));
+        self.by_text.insert(text.clone(), new.clone());
+        new
+    }
+}
+
+/// The reservations by a requirement.
+fn resolve(site: &Site, text: &Arc<str>) -> Requirement {
+    let mut of = Requirement { text: text.clone(), terms: Vec::new(), parts: Vec::new() };
+    if !text.contains("rusage[") {
+        return of;
+    }
+    let Ok(req) = site.names.parse_shared(text) else { return of };
+    let term = |part: usize, rusage: &RusageTerm| {
+        let resource = site.names.reserved(rusage)?;
+        let steady_parts = Term::steady_parts_of(rusage);
+        Some(Term {
+            preemptable: steady_parts.is_some() && site.names.preemptable(resource),
+            resource,
+            part,
+            method: site.reservation_method(rusage),
+            released: site.names.released(resource),
+            measured: rusage.res == MEASURED,
+            rusage: rusage.clone(),
+            steady_parts,
+        })
+    };
+    for (part, (_, simple)) in parts_of(Some(&req)).into_iter().enumerate() {
+        let rusage = simple.rusage.as_ref().map_or(&[][..], |rusage| rusage.terms());
+        of.terms.extend(rusage.iter().filter_map(|rusage| term(part, rusage)));
+    }
+    if let ResReq::Compound(terms) = &*req {
+        of.parts = terms.iter().map(|term| term.tasks).collect();
+    }
+    of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::state::names::Names;
+    use crate::batch::tests::cluster::cluster;
+
+    #[test]
+    fn requirement_whose_text_comes_to_the_address_of_another_is_its_own() {
+        let site = Site::new(cluster().hosts(1, 1).read(), &mut Names::default());
+        let mut all = ResolvedRequirements::default();
+        for n in 0..3 * MAX_REQUIREMENTS {
+            // the table by text keeps the first of equal texts; the others are free to be reused
+            let text: Arc<str> = format!("rusage[mem={}]", n % 7).into();
+            assert_eq!(all.get(&site, &text).text, text);
+        }
+        assert!(all.by_address.len() <= MAX_REQUIREMENTS);
+    }
+}

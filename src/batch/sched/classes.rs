@@ -37,7 +37,7 @@ pub(super) struct Class {
     /// The user, or user and group, among all with jobs in the queue.
     pub(super) bidder: Bidder,
     compiled: Option<Rc<Compiled>>,
-    /// What any host must have that is to do for its jobs, while it is kept compiled.
+    /// The needs of its jobs that a host must meet at least, while the class is kept compiled.
     pub(super) one_host: Option<OneHostNeeds>,
     /// The limits of its jobs, once they were worked out.
     limits: Option<Rc<ConsumerLimits>>,

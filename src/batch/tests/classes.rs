@@ -384,13 +384,33 @@ fn user_whose_classes_plainly_do_not_fit_a_freed_host_is_passed_over() {
 }
 
 #[test]
+fn users_who_are_passed_over_do_not_hide_one_behind_them_whose_class_fits() {
+    let mut c = cluster().hosts(2, 1).up();
+    let running = on_first_hosts(&mut c, 2, 1);
+    let mut on = |user: &str, host: &str| c.submit(user, &format!("-R 'select[hname=={host}]'"));
+    on("eve", "nowhere");
+    on("zoe", "nowhere");
+    let on_second = [on("dan", "h2"), on("bob", "h2")];
+    on("tom", "nowhere");
+    let on_first = on("ann", "h1");
+    // all before ann are passed over, and are not new any more
+    c.end(running[0], 0);
+    assert_eq!(c.started(), [on_first]);
+    c.end(running[1], 0);
+    assert_eq!(c.started(), [on_second[0]]);
+    c.end(on_second[0], 0);
+    assert_eq!(c.started(), [on_second[1]]);
+}
+
+#[test]
 fn class_is_compiled_with_its_first_job_but_for_hosts_that_are_asked_for() {
     let mut r = Rig::new();
     flood(&mut r, OTHER, (0..4).map(|_| spec("x")));
-    let before = r.mbd.sched.compiled_bytes();
+    let before = (r.mbd.sched.compiled_bytes(), r.mbd.reserve.resolved());
     flood(&mut r, USER, [asking_for_all(0)].into_iter());
     let after = r.mbd.sched.compiled_bytes();
-    assert!(after > before, "{after}");
+    assert!(after > before.0, "{after}");
+    assert_eq!(r.mbd.reserve.resolved(), before.1 + 1, "what its jobs will reserve");
     flood(&mut r, USER, [JobSpec { hosts: vec!["h1".into()], ..spec("x") }].into_iter());
     assert_eq!(r.mbd.sched.compiled_bytes(), after);
 }

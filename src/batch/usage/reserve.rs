@@ -18,7 +18,6 @@ use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::state::{Elem, ElemState, Phase, State};
 use crate::conf::types::{BaseConf, ResourceKind};
-use crate::lang::resreq::{ResReq, Simple};
 use crate::lim::facts;
 use crate::model::JobRef;
 use crate::model::reason::susp;
@@ -29,18 +28,6 @@ pub(crate) use vacated::PreemptedBy;
 use holder::{Holder, Term, slots_by_host};
 use ledger::{Reserve, left};
 use std::sync::Arc;
-
-/// The resource of which the measured value shows what a job has come to use.
-const MEASURED: &str = "mem";
-
-/// The parts of a requirement that was started by, each with its number of tasks.
-fn parts_of(req: Option<&ResReq>) -> Vec<(Option<u32>, &Simple)> {
-    match req {
-        Some(ResReq::Compound(terms)) => terms.iter().map(|term| (term.tasks, &term.req)).collect(),
-        Some(req) => req.first().map(|simple| (None, simple)).into_iter().collect(),
-        None => Vec::new(),
-    }
-}
 
 /// The instances of resources that more than one host shares: the resource and its hosts.
 pub(in crate::batch) fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {

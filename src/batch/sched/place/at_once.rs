@@ -1,7 +1,7 @@
 //! The hosts that plainly do not do for a class: without a look at limits, load or reservations.
 //! Behind one slot that becomes free, a walk comes to very many classes that need more than that,
-//! or another kind of host. What it asks about them is taken out of their requirements before, so
-//! that it does not fetch these.
+//! or another kind of host. The needs that it asks about are taken out of the requirements before,
+//! so that it does not fetch these.
 
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::FixedPart;

@@ -293,6 +293,12 @@ impl Reserve {
         self.requirements.borrow_mut().get(site, text)
     }
 
+    /// How many requirements are kept resolved.
+    #[cfg(test)]
+    pub fn resolved(&self) -> usize {
+        self.requirements.borrow().len()
+    }
+
     /// An element reserves this from now on; `None`: nothing.
     pub fn set(&mut self, at: JobRef, holder: Option<Holder>) {
         let before = self.holders.get(at);

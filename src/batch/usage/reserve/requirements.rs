@@ -3,8 +3,7 @@
 
 use crate::batch::site::Site;
 use crate::batch::usage::reserve::holder::{Requirement, Term};
-use crate::batch::usage::reserve::{MEASURED, parts_of};
-use crate::lang::resreq::{ResReq, RusageTerm};
+use crate::lang::resreq::{ResReq, RusageTerm, Simple};
 use crate::model::idmap::IdMap;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,12 +12,15 @@ use std::sync::Arc;
 /// Resolved requirements kept beside those that are held; beyond it they are kept anew.
 const MAX_REQUIREMENTS: usize = 4096;
 
+/// The resource of which the measured value shows what a job has come to use.
+const MEASURED: &str = "mem";
+
 /// The requirements that are kept.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedRequirements {
     by_text: HashMap<Arc<str>, Rc<Requirement>>,
-    /// By the address of the text, for the elements that share one. An entry holds its text, so
-    /// that no other text comes to that address as long as the entry is there.
+    /// Requirements by the address of their text, for the elements that share one. An entry holds
+    /// its text, so that no other text comes to that address as long as the entry is there.
     by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
 }
 
@@ -37,6 +39,11 @@ impl ResolvedRequirements {
         known
     }
 
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.by_text.len()
+    }
+
     fn by_text(&mut self, site: &Site, text: &Arc<str>) -> Rc<Requirement> {
         if let Some(known) = self.by_text.get(text) {
             return known.clone();
@@ -47,6 +54,14 @@ impl ResolvedRequirements {
         let new = Rc::new(resolve(site, text));
         self.by_text.insert(text.clone(), new.clone());
         new
+    }
+}
+
+/// The parts of a requirement that was started by.
+fn parts_of(req: &ResReq) -> Vec<&Simple> {
+    match req {
+        ResReq::Compound(terms) => terms.iter().map(|term| &term.req).collect(),
+        req => req.first().into_iter().collect(),
     }
 }
 
@@ -71,7 +86,7 @@ fn resolve(site: &Site, text: &Arc<str>) -> Requirement {
             steady_parts,
         })
     };
-    for (part, (_, simple)) in parts_of(Some(&req)).into_iter().enumerate() {
+    for (part, simple) in parts_of(&req).into_iter().enumerate() {
         let rusage = simple.rusage.as_ref().map_or(&[][..], |rusage| rusage.terms());
         of.terms.extend(rusage.iter().filter_map(|rusage| term(part, rusage)));
     }

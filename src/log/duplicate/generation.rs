@@ -6,6 +6,7 @@
 
 use super::bytes::{On, TORN, Whole, append, common, replace};
 use super::files::{Opened, Written};
+use crate::log::checksums::{ChecksumEntry, ENTRY};
 use crate::log::disk::{Disk, FileId, PUBLIC, Tail, exists, len_of, read_full};
 use crate::log::extent::Extent;
 use crate::log::owner::{self, Owner};
@@ -20,6 +21,9 @@ const MAX_OLD: u32 = 1000;
 /// Bytes at the beginning of lsb.events by which a log is recognised: the time of the first record
 /// is among them.
 const BEGINNING: u64 = HEAD + 64;
+
+/// Bytes of a checksum file that are read at a time; entries are not divided.
+const SUM_SLICE: usize = ENTRY << 12;
 
 /// Bytes at the end of lsb.acct by which it is recognised.
 const ACCT_TAIL: u64 = 64 << 10;
@@ -56,10 +60,11 @@ pub(super) fn line_up(
         sound = extent.events;
     }
     let sum_end = len_of(share, EVENTS_SUM)?;
-    let sums = sum_end > 0 && sum_end <= extent.sum;
+    let of_copy = sum_len_for(primary, (opened.sum, extent.sum), sound)?;
+    let sums = sum_end > 0 && sum_end <= of_copy;
     if !sums || !begins(primary, opened.sum, share, EVENTS_SUM, 0, sum_end)? {
         let (from, to) = (EVENTS_SUM, EVENTS_SUM);
-        let whole = Whole { from, to, mode: PUBLIC, end: Some(extent.sum) };
+        let whole = Whole { from, to, mode: PUBLIC, end: Some(of_copy) };
         replace(primary, share, &owner.run, &whole)?;
         if !is_still() {
             return Ok(None);
@@ -125,6 +130,26 @@ fn sound_len(
     });
     share.close(copy);
     found
+}
+
+/// The length up to which a checksum file, of which so much counts, is about the first `events`
+/// bytes of its log. A master that reads the copy before the records behind these have come would
+/// take each further entry for that of a record that was lost.
+fn sum_len_for(disk: &mut dyn Disk, sum: (FileId, u64), events: u64) -> io::Result<u64> {
+    let head = ENTRY as u64;
+    let mut at = sum.1 - sum.1 % head;
+    let mut buf = vec![0; SUM_SLICE.min(at as usize)];
+    while at > head {
+        let from = at.saturating_sub(buf.len() as u64).max(head);
+        let part = &mut buf[..(at - from) as usize];
+        let got = read_full(disk, sum.0, from, part)?;
+        let of_copy = |bytes| ChecksumEntry::get(bytes).is_some_and(|entry| entry.end() <= events);
+        if let Some(last) = part[..got].chunks_exact(ENTRY).rposition(of_copy) {
+            return Ok(from + (last as u64 + 1) * head);
+        }
+        at = from;
+    }
+    Ok(head.min(sum.1))
 }
 
 /// Are the bytes `from .. end` of this file of the copy those of a file of the primary?

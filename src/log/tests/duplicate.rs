@@ -304,3 +304,49 @@ fn a_resynchronisation_that_is_interrupted_anywhere_begins_again() {
         assert!(first.words.iter().any(|text| text.contains("jobs <2> were missing")), "{op}");
     }
 }
+
+/// Another master begins to take the copy over and dies at an operation; is it still a copy?
+fn take_over_in_vain(share: &SimDisk, op: u64) -> bool {
+    let mut other = Params { host: "host2".into(), ended: false, ..params("boot-9") };
+    share.set_faults(Faults { die_at_op: Some(share.ops() + op), ..Faults::default() });
+    let mut disk = share.clone();
+    let mut begins = |disk: &mut SimDisk| {
+        let (note, epoch) = takeover::look(disk, 1000).ok()??;
+        other.least_epoch = epoch;
+        let mut found = recover(disk, &other).ok()?;
+        let plan = std::mem::take(&mut found.plan);
+        let mut store = Store::open(disk.clone(), plan).ok()?;
+        takeover::take(&mut store, &mut found.recovered, &note, "host2", 5000).ok()
+    };
+    let _ = begins(&mut disk);
+    share.crash(Crash::Process);
+    share.set_faults(Faults::default());
+    takeover::look(&mut disk, 1000).unwrap().is_some()
+}
+
+#[test]
+fn copy_that_goes_on_behind_a_takeover_that_came_to_nothing_never_tells_of_records_it_lacks() {
+    for (in_vain, op) in (1..40).flat_map(|in_vain| (1..60).map(move |op| (in_vain, op))) {
+        let (primary, share) = (SimDisk::new(), SimDisk::new());
+        let mut first = First::up(&primary, &share);
+        first.commit(&[new(1)]);
+        first.copy().unwrap();
+        if !take_over_in_vain(&share, in_vain) {
+            continue;
+        }
+        first.commit(&[new(2), new(3)]);
+        share.set_faults(Faults { die_at_op: Some(share.ops() + op), ..Faults::default() });
+        let (mut p, mut s) = (primary.clone(), share.clone());
+        if let Ok(attached) = attach(&mut p, &mut s, &me(&params(BOOT))) {
+            let done = resync::forget_takeover(&mut s);
+            let done = done.and_then(|()| settle(&mut p, &mut s, &attached.owner));
+            first.copy = Some(Replica::new(Box::new(p), Box::new(s), attached.owner));
+            let _ = done.map(|()| first.copy());
+        }
+        drop(first);
+        share.crash(if op % 2 == 0 { Crash::Process } else { Crash::PowerTorn(op) });
+        let (found, _, _) = take_over(&share);
+        assert_eq!(found.recovered.damaged, [], "{in_vain} {op}");
+        assert_eq!(jobs(&found).first(), Some(&1), "{in_vain} {op}");
+    }
+}

@@ -22,12 +22,13 @@ use crate::lim::facts;
 use crate::model::JobRef;
 use crate::model::reason::susp;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
+use std::sync::Arc;
+
 pub(crate) use preempted::Supposing;
 pub(crate) use vacated::PreemptedBy;
 
 use holder::{Holder, Term, slots_by_host};
 use ledger::{Reserve, left};
-use std::sync::Arc;
 
 /// The instances of resources that more than one host shares: the resource and its hosts.
 pub(in crate::batch) fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {

@@ -9,8 +9,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Resolved requirements kept beside those that are held; beyond it they are kept anew.
+/// Resolved requirements kept beside those that are held, and the bytes of their texts; beyond
+/// either they are kept anew. A submission alone has its requirement kept, and a resolved one takes
+/// many times as much as its text.
 const MAX_REQUIREMENTS: usize = 4096;
+const MAX_BYTES: usize = 1 << 20;
 
 /// The resource of which the measured value shows what a job has come to use.
 const MEASURED: &str = "mem";
@@ -22,6 +25,8 @@ pub(super) struct ResolvedRequirements {
     /// Requirements by the address of their text, for the elements that share one. An entry holds
     /// its text, so that no other text comes to that address as long as the entry is there.
     by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
+    /// Bytes of the texts in `by_text`.
+    bytes: usize,
 }
 
 impl ResolvedRequirements {
@@ -48,9 +53,11 @@ impl ResolvedRequirements {
         if let Some(known) = self.by_text.get(text) {
             return known.clone();
         }
-        if self.by_text.len() >= MAX_REQUIREMENTS {
-            self.by_text.clear();
+        if self.by_text.len() >= MAX_REQUIREMENTS || self.bytes + text.len() > MAX_BYTES {
+            // those by address hold the same ones
+            *self = ResolvedRequirements::default();
         }
+        self.bytes += text.len();
         let new = Rc::new(resolve(site, text));
         self.by_text.insert(text.clone(), new.clone());
         new
@@ -112,5 +119,22 @@ mod tests {
             assert_eq!(all.get(&site, &text).text, text);
         }
         assert!(all.by_address.len() <= MAX_REQUIREMENTS);
+    }
+
+    #[test]
+    fn long_requirements_are_kept_up_to_so_many_bytes_of_text() {
+        let site = Site::new(cluster().hosts(1, 1).read(), &mut Names::default());
+        let mut all = ResolvedRequirements::default();
+        let kept = |all: &ResolvedRequirements| {
+            let texts = all.by_text.keys().map(|text| text.len()).sum::<usize>();
+            (texts, all.by_address.len() == all.by_text.len())
+        };
+        let long = MAX_BYTES / 8;
+        for n in 0..20 {
+            let text: Arc<str> = format!("rusage[mem={n}{}]", " ".repeat(long)).into();
+            all.get(&site, &text);
+            assert_eq!(kept(&all), (all.bytes, true), "{n}");
+            assert!(all.bytes <= MAX_BYTES && all.bytes >= long, "{n}: {}", all.bytes);
+        }
     }
 }

@@ -120,6 +120,8 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let dir = PathBuf::from(&info.server_dir);
     let lock = lock(&dir, &boot.host)?;
     first_start(&dir, &info)?;
+    replace::settle(&mut RealDisk::existing_dir(&dir))
+        .map_err(|e| BootError(format!("{}: {}", dir.display(), words(&e))))?;
     let files = StartFiles {
         config: optional(&dir, CONFIG, nlb_config::MAX_FILE)?,
         name_map: optional(&dir, "name_map", nlb_map::MAX_FILE)?,

@@ -2,7 +2,7 @@
 
 use super::balancer::{self, DIR, POLICIES, ROUTED_TO, SERVER, WHOLE_HOSTS};
 use super::world::{DaemonMachine, World};
-use crate::log::replace::replace;
+use crate::log::replace::{replace, settle};
 use crate::nlb::{Collector, CollectorConf, NlbConf, NlbServer, StartFiles, start};
 use crate::proto::nlb::{NlbMsg, NlbStored};
 use crate::proto::{Daemon, Msg};
@@ -47,6 +47,7 @@ impl World {
         let now = self.now(SERVER);
         let Some(balancer) = &mut self.balancer else { return Err("there is none".into()) };
         let disk = balancer.disk.clone();
+        settle(&mut disk.clone()).map_err(|e| e.to_string())?;
         let policies = balancer::file(&disk, POLICIES)?.ok_or("there are no policies")?;
         let files = StartFiles {
             config: None,

@@ -74,16 +74,17 @@ pub(super) fn mend_events<D: Disk>(
     plan: &RecoveryPlan,
 ) -> Result<Tail, Fail> {
     let mut len = plan.end;
-    if let Some(to) = plan.cut {
-        if plan.save_cut {
-            save_cut(disk, file, plan.end, to)?;
-        }
-        disk.truncate(file, plan.end).map_err(said(EVENTS))?;
+    if let Some(to) = plan.cut.filter(|_| plan.save_cut) {
+        save_cut(disk, file, plan.end, to)?;
     }
+    // the head line goes first: a log of no bytes is one that was taken away
     if plan.write_head {
         let head = head_line(HEAD as i64);
         disk.write_at(file, 0, &head).map_err(said(EVENTS))?;
         len = len.max(head.len() as u64);
+    }
+    if plan.cut.is_some() {
+        disk.truncate(file, len).map_err(said(EVENTS))?;
     }
     if plan.end_line {
         disk.write_at(file, len, b"\n").map_err(said(EVENTS))?;

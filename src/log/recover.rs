@@ -36,7 +36,7 @@ mod spooled;
 
 use super::acct;
 use super::acct_archive;
-use super::disk::{Disk, PUBLIC, len_of};
+use super::disk::{Disk, PUBLIC, exists, len_of, read_small};
 use super::fence;
 use super::mend;
 use super::owner::{self, Owner};
@@ -96,6 +96,8 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<RecoveryResult, R
         gone || fence::renew(disk, &owner, params.max_acct_at_start).map_err(renewed)?;
     // what was copied has been written and synced by this run
     let mut scan = LogScan::open(disk, u64::MAX, same_boot && gone)?;
+    // a run that died before it had put the log in order left it as it had found it
+    scan.no_torn_write &= checked_by(disk, &before).map_err(failed("the log directory"))?;
     scan.notices.splice(0..0, notices);
     scan.run(disk)?;
     let owned = before != owner::Read::Missing;
@@ -122,10 +124,30 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<RecoveryResult, R
 }
 
 /// Is there no log, not even one that a switch has not given its name yet? A start that found no
-/// room for the head line leaves an empty file and no owner.
+/// room for the head line leaves an empty file and no owner, and one that lost power a part of the
+/// line.
 fn is_first(disk: &mut dyn Disk, before: &owner::Read) -> io::Result<bool> {
     let new = disk.list("")?.iter().any(|name| name.starts_with(switch_names::NEW));
-    Ok(*before == owner::Read::Missing && !new && len_of(disk, EVENTS)? == 0)
+    Ok(*before == owner::Read::Missing && !new && no_more_than_a_torn_head(disk)?)
+}
+
+/// Did the run that the owner file names check the log? Its mark tells that.
+fn checked_by(disk: &mut dyn Disk, before: &owner::Read) -> io::Result<bool> {
+    match before {
+        owner::Read::Is(owner) => exists(disk, &against::RunMark::name(&owner.run)),
+        _ => Ok(false),
+    }
+}
+
+/// Has the log nothing but what may be left of the head line of a first start?
+fn no_more_than_a_torn_head(disk: &mut dyn Disk) -> io::Result<bool> {
+    let len = len_of(disk, EVENTS)?;
+    if len == 0 || len > HEAD {
+        return Ok(len == 0);
+    }
+    let (left, head) = (read_small(disk, EVENTS, HEAD as usize)?, head_line(HEAD as i64));
+    let of_head = |left: &Vec<u8>| left.iter().zip(&head).all(|(b, head)| b == head || *b == 0);
+    Ok(left.is_none_or(|left| of_head(&left)))
 }
 
 /// Becomes the owner.

@@ -8,6 +8,15 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
     done.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })
 }
 
+/// Makes durable what a directory has now: the last replacement may have been cut off before it
+/// was. A reader that others rely on does this first.
+///
+/// # Errors
+/// The disk refuses.
+pub fn settle(disk: &mut dyn Disk) -> io::Result<()> {
+    disk.sync_dir("")
+}
+
 /// Replaces a file by one with this text, durably; with `keeps`, the one before stays as NAME.prev.
 /// A reader at any time, also after a crash, finds the old file or the new one.
 ///
@@ -15,31 +24,34 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
 /// An operation of the disk failed. The old file is in its place then, unless the disk refuses
 /// that, too.
 pub fn replace(disk: &mut dyn Disk, name: &str, text: &[u8], keeps: bool) -> io::Result<()> {
-    let (new, previous) = (format!(".{name}.new"), format!("{name}.prev"));
+    let new = format!(".{name}.new");
+    let previous = if keeps { format!("{name}.prev") } else { format!(".{name}.old") };
     let put = |disk: &mut dyn Disk| -> io::Result<()> {
         // a file that somebody left there, of any kind and mode, is not written into
         gone(disk.remove(&new))?;
         write_small(disk, &new, PUBLIC, text)?;
-        if keeps {
-            gone(disk.remove(&previous))?;
-            gone(disk.link(name, &previous))?;
-        }
+        gone(disk.remove(&previous))?;
+        gone(disk.link(name, &previous))?;
         disk.rename(&new, name)
     };
-    put(disk).inspect_err(|_| {
+    let put = put(disk).inspect_err(|_| {
         // the part that was written is of no use
         let _ = disk.remove(&new);
-    })?;
-    disk.sync_dir("").inspect_err(|_| {
-        if !keeps {
-            return;
-        }
-        // the caller is told that nothing was changed
-        let _ = match disk.link(&previous, &new) {
-            Ok(()) => disk.rename(&new, name),
-            Err(e) if e.kind() == ErrorKind::NotFound => disk.remove(name),
-            Err(e) => Err(e),
-        };
-        let _ = disk.sync_dir("");
-    })
+    });
+    let done = put.and_then(|()| {
+        disk.sync_dir("").inspect_err(|_| {
+            // the caller is told that nothing was changed
+            let _ = match disk.link(&previous, &new) {
+                Ok(()) => disk.rename(&new, name),
+                Err(e) if e.kind() == ErrorKind::NotFound => disk.remove(name),
+                Err(e) => Err(e),
+            };
+            let _ = disk.sync_dir("");
+        })
+    });
+    if !keeps {
+        // what is left of it is in nobody's way
+        let _ = disk.remove(&previous);
+    }
+    done
 }

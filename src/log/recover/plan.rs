@@ -80,7 +80,7 @@ impl LogScan {
             end,
             cut: (self.file_len > end).then_some(self.file_len),
             save_cut: self.save_cut,
-            write_head: no_head || self.bad_head,
+            write_head: end == 0 || self.bad_head,
             end_line: end > 0 && self.last_byte(disk, end)? != b'\n',
             new: end == 0 && self.covered == 0,
             sum_head: self.sums.head,

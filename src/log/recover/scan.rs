@@ -67,7 +67,11 @@ pub(super) struct LogScan {
     pub(super) file_len: u64,
     pub(super) head_len: u64,
     pub(super) head_pos: u64,
+    /// The system has not been started since the log was written.
     pub(super) same_boot: bool,
+    /// Nor has power been lost, by this system or by the host of a copy, since a run checked the
+    /// log: a line that cannot be read is no write that was cut off.
+    pub(super) no_torn_write: bool,
     pub(super) sums: Checksums,
     pub(super) covered: u64,
     pub(super) walker: Option<RecordWalker>,
@@ -159,6 +163,7 @@ impl LogScan {
             head_len: 0,
             head_pos: 0,
             same_boot,
+            no_torn_write: same_boot,
             covered: sums.entries.last().map_or(0, ChecksumEntry::end),
             sums,
             walker: None,
@@ -358,7 +363,7 @@ impl LogScan {
         }
         self.doubtful.push(Doubtful { step: s, why, control });
         let recent = self.sums.head.is_some() && self.file_len <= self.covered + MAX_LAG;
-        if recent && !self.same_boot {
+        if recent && !self.no_torn_write {
             // all of it was never acknowledged
             self.save_cut = s.file.1 < self.file_len;
             self.cut_from = Some(s.file.0);

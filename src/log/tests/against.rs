@@ -239,7 +239,8 @@ fn a_first_start_that_ended_at_any_step_is_begun_again() {
     let first = SimDisk::new();
     open(&first, BOOT);
     for op in 1..=first.ops() {
-        for how in [Crash::Process, Crash::Power(op), Crash::Power(op + 50), Crash::PowerTorn(op)] {
+        let power = [Crash::Process, Crash::Power(op), Crash::Power(op + 50)];
+        for how in power.into_iter().chain((0..12).map(Crash::PowerTorn)) {
             let disk = SimDisk::new();
             disk.set_faults(Faults { die_at_op: Some(op), ..Faults::default() });
             if let Ok(mut found) = recover(&mut disk.clone(), &params(BOOT)) {
@@ -248,7 +249,23 @@ fn a_first_start_that_ended_at_any_step_is_begun_again() {
             disk.crash(how);
             let (found, _) = open(&disk, BOOT);
             assert!(found.recovered.records.is_empty(), "{op} {how:?}");
+            // what it has made is a log to the next one
+            open(&disk, BOOT);
+            open(&disk, "boot-2");
         }
+    }
+    // and one whose head line was torn
+    let head = first.get(EVENTS).unwrap();
+    for (len, zeros) in [(80, 0..80), (80, 40..80), (80, 0..79), (30, 0..0), (30, 0..30)] {
+        let disk = SimDisk::new();
+        let mut left = head[..len].to_vec();
+        left[zeros.clone()].fill(0);
+        disk.put(EVENTS, &left);
+        for boot in ["boot-2", "boot-2", "boot-3"] {
+            let (found, _) = open(&disk, boot);
+            assert!(found.recovered.epoch < 9, "{len} {zeros:?}: its number is not the first");
+        }
+        assert_eq!(disk.get(EVENTS).unwrap(), head, "{len} {zeros:?}");
     }
     // and one that found no room, with one that ended once it had claimed the log
     for bytes in 0..400 {
@@ -260,6 +277,27 @@ fn a_first_start_that_ended_at_any_step_is_begun_again() {
         disk.set_faults(Faults::default());
         recover(&mut disk.clone(), &params(BOOT)).unwrap();
         open(&disk, BOOT);
+    }
+}
+
+#[test]
+fn log_of_which_nothing_can_be_read_after_a_loss_of_power_begins_with_a_head_line_again() {
+    let started = SimDisk::new();
+    open(&started, BOOT);
+    let ops = started.ops();
+    started.put(EVENTS, &[0; 130]);
+    for op in 0..20 {
+        let disk = started.fork();
+        disk.set_faults(Faults { die_at_op: Some(ops + op), ..Faults::default() });
+        if let Ok(mut found) = recover(&mut disk.clone(), &params("boot-2")) {
+            let _ = Store::open(disk.clone(), std::mem::take(&mut found.plan));
+        }
+        disk.crash(Crash::Process);
+        for boot in ["boot-2", "boot-2", "boot-3"] {
+            let (found, _) = open(&disk, boot);
+            assert!(found.recovered.records.is_empty(), "{op} {boot}");
+        }
+        assert!(disk.get(EVENTS).unwrap().starts_with(b"#80 "), "{op}");
     }
 }
 

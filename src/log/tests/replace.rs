@@ -2,7 +2,7 @@
 
 use super::threads::Dir;
 use crate::log::disk::RealDisk;
-use crate::log::replace::replace;
+use crate::log::replace::{replace, settle};
 use crate::log::simdisk::{Crash, Faults, SimDisk};
 
 const OLD: &[u8] = b"the old text\n";
@@ -61,12 +61,13 @@ fn file_is_old_or_new_whenever_the_process_or_the_host_dies() {
 #[test]
 fn old_file_is_in_its_place_after_any_step_that_failed() {
     let (mut failed, mut done) = (0, 0);
-    for step in 1..=STEPS {
+    let each = (1..=STEPS).flat_map(|step| [(step, true), (step, false)]);
+    for (step, keeps) in each {
         for crash in crashes() {
             let mut disk = disk();
             let at = disk.ops() + step;
             disk.set_faults(Faults { fail_at_op: Some(at), ..Faults::default() });
-            let result = replace(&mut disk, "objects", NEW, true);
+            let result = replace(&mut disk, "objects", NEW, keeps);
             let want = if result.is_ok() { NEW } else { OLD };
             assert_eq!(text(&disk), want, "step {step}");
             assert!(disk.get(".objects.new").is_none(), "step {step}");
@@ -76,6 +77,38 @@ fn old_file_is_in_its_place_after_any_step_that_failed() {
         }
     }
     assert!(failed > 0 && failed < done, "{failed} of {done}");
+}
+
+/// A server that has told of the new text cannot tell of the old one after a loss of power.
+#[test]
+fn file_that_was_found_in_a_settled_directory_stays_over_a_loss_of_power() {
+    let mut new = 0;
+    for step in 1..=STEPS {
+        for crash in crashes().skip(1) {
+            let mut disk = disk();
+            let at = disk.ops() + step;
+            disk.set_faults(Faults { die_at_op: Some(at), ..Faults::default() });
+            let _ = replace(&mut disk, "objects", NEW, true);
+            disk.set_faults(Faults::default());
+            disk.crash(Crash::Process);
+            settle(&mut disk).unwrap();
+            let found = text(&disk);
+            disk.crash(crash);
+            assert_eq!(text(&disk), found, "step {step}, {crash:?}");
+            new += u32::from(found == NEW);
+        }
+    }
+    assert!(new > 0);
+}
+
+#[test]
+fn file_that_keeps_nothing_leaves_nothing_behind() {
+    let mut disk = SimDisk::new();
+    disk.put("objects", OLD);
+    replace(&mut disk, "objects", NEW, false).unwrap();
+    assert_eq!(text(&disk), NEW);
+    let left = ["objects.prev", ".objects.old", ".objects.new"].map(|name| disk.get(name));
+    assert_eq!(left, [None, None, None]);
 }
 
 #[test]

@@ -79,8 +79,10 @@ impl Mbatchd {
     fn requeued_until(&self, context: &StepContext, started: i64, n: u32) -> i64 {
         let interval = self.site.params().sched_interval_min_ms.div_ceil(1000).max(1);
         let secs = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let next = context.now.secs().saturating_add(secs(interval));
-        next.max(started.saturating_add(secs(pause(interval, n))))
+        let now = context.now.secs();
+        let next = now.saturating_add(secs(interval));
+        // a clock that was set back makes the start lie ahead
+        next.max(started.min(now).saturating_add(secs(pause(interval, n))))
     }
 
     /// A pre-execution command has failed once more: it was asked often enough?

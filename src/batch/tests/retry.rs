@@ -319,6 +319,18 @@ fn job_that_goes_back_by_its_exit_value_waits_longer_each_time() {
     assert_eq!(c.logged(back), 13);
 }
 
+/// The start lies an hour ahead then, and the pause would begin there.
+#[test]
+fn job_that_goes_back_after_the_clock_was_set_back_waits_no_longer_for_that() {
+    let mut c = takes_back().up();
+    let job = c.submit("ann", "");
+    assert_eq!(c.started(), [job]);
+    c.clock_back(3600);
+    c.end(job, 5);
+    c.advance(1);
+    assert_eq!(c.started(), [job]);
+}
+
 #[test]
 fn job_that_ran_for_long_goes_back_in_the_next_interval() {
     let mut c = takes_back().param("JOB_SCHEDULING_INTERVAL = 2500ms").up();

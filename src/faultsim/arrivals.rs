@@ -76,6 +76,7 @@ impl World {
                         return self.dies(to);
                     }
                     self.look_at_membership(self.procs[proc_].host, &msg);
+                    self.trace_message(proc_, &msg);
                     let again = self.tasks.repeated(&msg);
                     self.receive(proc_, from, local, msg);
                     if let Some(msg) = again.filter(|_| self.procs[proc_].born == born) {
@@ -91,6 +92,18 @@ impl World {
             ConnEnd::Client { client, dials } => self.client_msg(client, dials, msg),
             ConnEnd::Administrator { dials } => self.administrator_hears(dials, msg),
             ConnEnd::Call { call } => self.caller_hears(call, msg),
+        }
+    }
+
+    /// With `lsfsim -v`, a message about jobs that comes to a daemon, without its long texts.
+    fn trace_message(&self, proc_: usize, msg: &Msg) {
+        const LONGEST: usize = 240;
+        if let Msg::Sbd(of) = msg
+            && log::log_enabled!(log::Level::Trace)
+        {
+            let (t, to) = (self.now_us as f64 / 1e6, &self.procs[proc_]);
+            let (host, text) = (&self.hosts[to.host].name, format!("{of:?}"));
+            log::trace!("{t:.6} {} on {host} hears {text:.LONGEST$}", to.daemon.name());
         }
     }
 

@@ -244,6 +244,19 @@ impl Check {
         };
     }
 
+    /// These attempts are preempted, and these leave their slots while they are suspended; of those
+    /// that end, the ones that were heard of before stay so.
+    pub(super) fn suspended_anew(
+        &mut self,
+        preempted: HashSet<JobKey>,
+        idle: HashSet<JobKey>,
+        ends: &HashSet<JobKey>,
+    ) {
+        self.preempted.begin_anew(preempted, ends);
+        self.idle.retain(|key| ends.contains(key));
+        self.idle.extend(idle);
+    }
+
     /// mbatchd has started a job.
     pub fn decided_start(&mut self) {
         self.preempted.job_started();

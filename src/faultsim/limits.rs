@@ -354,8 +354,13 @@ fn as_asked(state: &State, run: &Run) -> Result<(), String> {
     let least = if resize.is_some() { 1 } else { spec.min_slots.max(1) };
     let more = resize.and_then(|resize| resize.asked.as_ref()).map_or(0, |asked| asked.total);
     let asked = least..=spec.max_slots.max(1).max(more);
-    let one_host = spec.res_req.contains("span[hosts=1]") && names.len() != 1;
-    let tiles = spec.res_req.contains("span[ptile=1]") && most > 1;
+    // one that grows keeps what it was started with under another span[]
+    let asks = |span: &str| {
+        let started = run.own_requirement.contains(span);
+        spec.res_req.contains(span) && (resize.is_none() || started)
+    };
+    let one_host = asks("span[hosts=1]") && names.len() != 1;
+    let tiles = asks("span[ptile=1]") && most > 1;
     if !asked.contains(&slots) || one_host || tiles || names.len() != run.hosts.len() {
         let (key, req) = (run.key, &spec.res_req);
         return Err(format!("{key} asks for {asked:?} slots, {req}, and gets {:?}", run.hosts));
@@ -364,7 +369,7 @@ fn as_asked(state: &State, run: &Run) -> Result<(), String> {
 }
 
 /// All started elements, with their queues and users.
-fn all_runs(state: &State) -> impl Iterator<Item = (&Run, QueueId, UserId)> {
+pub(super) fn all_runs(state: &State) -> impl Iterator<Item = (&Run, QueueId, UserId)> {
     state.each_job().flat_map(|job| {
         job.indices().into_iter().filter_map(move |idx| match &job.elem(idx)?.state {
             ElemState::Run(run) => Some((&**run, job.queue_at(idx), job.user)),

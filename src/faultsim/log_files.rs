@@ -4,6 +4,7 @@
 use super::event::SimEvent;
 use super::limits;
 use super::log::{MbdLog, Open};
+use super::suspension::suspended_anew;
 use super::world::{DaemonMachine, World};
 use crate::batch::Mbatchd;
 use crate::batch::state::State;
@@ -94,6 +95,7 @@ impl World {
         for (key, slots) in limits::on_first_hosts(mbd.state(), None::<Empty<&Record>>) {
             self.check.given(key, slots);
         }
+        suspended_anew(&mut self.check, mbd.state(), &self.conf.batch);
         self.check.recounted(&mbd);
         self.balancer.iter_mut().for_each(|b| b.begin_anew(&mbd));
         if std::mem::take(&mut self.log.damaged) {
@@ -103,6 +105,12 @@ impl World {
                     _ => self.check.hurt.insert(id),
                 };
             }
+            // of one that was hurt after its end, this damage may have taken the end, too
+            let ended_once = self.check.hurt_ended.iter();
+            let open =
+                |id: &&u32| mbd.state().job(**id).is_some_and(|j| j.tally().unfinished() > 0);
+            let held: Vec<u32> = ended_once.filter(open).copied().collect();
+            self.check.hurt.extend(held);
             // what had ended is not held, and not accounted for anew where its beginning is lost
             let gone = self.check.acked.values().filter(|id| mbd.state().job(**id).is_none());
             let gone: Vec<u32> = gone.copied().collect();
@@ -266,6 +274,7 @@ impl World {
         for (key, slots) in limits::on_first_hosts(mbd.state(), None::<Empty<&Record>>) {
             self.check.given(key, slots);
         }
+        suspended_anew(&mut self.check, mbd.state(), &self.conf.batch);
         self.check.recounted(mbd);
         self.balancer.iter_mut().for_each(|b| b.begin_anew(mbd));
         self.differs("a failed commit is not undone", &told);

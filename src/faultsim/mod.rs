@@ -20,6 +20,7 @@
 //! | preempted | attempts that are preempted, and how often |
 //! | same | the state that a recovery finds is the one before |
 //! | check | conditions that must hold |
+//! | suspension | jobs that are suspended, by the records of mbatchd |
 //! | log | the event log of mbatchd on a disk with faults |
 //! | balancer | the load balancer: what must hold of it |
 //! | membership_deaths | the messages about the hosts of a job at which daemons die |
@@ -80,6 +81,7 @@ mod run;
 mod same;
 mod scale;
 mod submitters;
+mod suspension;
 mod task_calls;
 mod task_requests;
 mod turn;

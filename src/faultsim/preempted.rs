@@ -49,6 +49,12 @@ impl Preempted {
         }
     }
 
+    /// mbatchd has read its log: these are preempted, and of those that end, the ones that were.
+    pub(super) fn begin_anew(&mut self, now: HashSet<JobKey>, ends: &HashSet<JobKey>) {
+        self.now.retain(|key| ends.contains(key));
+        self.now.extend(now);
+    }
+
     /// mbatchd has started a job.
     pub(super) fn job_started(&mut self) {
         self.times.clear();

@@ -47,7 +47,9 @@ impl World {
                 let left =
                     self.mbd().map_or("mbatchd is down".into(), |m| self.check.unfinished(m));
                 let todo: usize = self.clients.iter().map(|c| c.wishes.len() - c.next).sum();
-                return Err(self.failure(format!("not finished ({todo} to submit):{left}")));
+                let waits = self.still_at_work().join(", ");
+                let what = format!("not finished ({todo} to submit; {waits}):{left}");
+                return Err(self.failure(what));
             }
         }
         self.audit();
@@ -125,11 +127,20 @@ impl World {
     fn finished(&self) -> bool {
         self.now_us >= self.scale.fault_secs * US
             && self.clients.iter().all(Client::done)
-            && self.balancer.as_ref().is_none_or(|b| b.settled)
-            && self.log.quiet()
             && self.mbd().is_some_and(|m| self.check.all_over(m))
-            && self.check.nothing_left()
-            && self.no_tasks_left()
+            && self.still_at_work().is_empty()
+    }
+
+    /// The parts of the world that are not at rest, besides the jobs.
+    fn still_at_work(&self) -> Vec<&'static str> {
+        let settled = self.balancer.as_ref().is_none_or(|b| b.settled);
+        let all = [
+            ("the load balancer", settled),
+            ("the log", self.log.quiet()),
+            ("processes of jobs", self.check.nothing_left()),
+            ("tasks of jobs", self.no_tasks_left()),
+        ];
+        all.into_iter().filter(|(_, rests)| !rests).map(|(what, _)| what).collect()
     }
 
     fn handle(&mut self, ev: SimEvent) {

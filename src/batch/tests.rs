@@ -280,6 +280,7 @@ impl Rig {
                     members: None,
                     validates: false,
                     unjoined: Vec::new(),
+                    member_slots: Vec::new(),
                 };
                 self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             } else {
@@ -466,6 +467,7 @@ impl Rig {
             members: None,
             validates: false,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         conn

@@ -15,8 +15,8 @@ fn id(n: u32) -> TaskId {
 fn adopt(n: u32, uid: u32, pid: u32) -> LaunchMsg {
     let key = JobKey { job: 7, idx: 0, attempt: 1 };
     let (detached, gone, usage_secs, pam_ms) = (true, None, 0, None);
-    let note =
-        TaskNote { key, detached, gone, usage_secs, pam_ms, adopted: true, told_at: 5 }.text();
+    let (adopted, told_at, slots) = (true, 5, 1);
+    let note = TaskNote { key, detached, gone, usage_secs, pam_ms, adopted, told_at, slots }.text();
     let plan = Plan { uid, gid: 5, user: "ann".into(), what: TaskPlan::Adopt { pid, ticks: 9 } };
     LaunchMsg::Start { id: id(n), plan: Box::new(plan), note }
 }

@@ -6,8 +6,9 @@
 //! known which job each belongs to, so that neither a restart of sbatchd nor one of res loses a
 //! task.
 //!
-//! Invariants: an order seen before changes nothing; of a job that has left nothing stays: tasks
-//! that begin late are ended too; `Left` is told when no task of the job is left here.
+//! Invariants: an order seen before changes nothing but the slots of the job; of a job that has
+//! left nothing stays: tasks that begin late are ended too; `Left` is told when no task of the job
+//! is left here.
 
 use crate::exec::attempt::Kill;
 use crate::exec::host_limits::exceeds;
@@ -92,6 +93,8 @@ pub struct Members {
     newly_gone: Vec<JobKey>,
     /// The usage of the tasks of each job that have ended.
     spent: BTreeMap<JobKey, Usage>,
+    /// The slots that each job has here, by the notes of its tasks.
+    noted_slots: BTreeMap<JobKey, u32>,
     /// The usage of each member and its processes, as they were measured last.
     measured: BTreeMap<JobKey, (Usage, Vec<u32>)>,
     samples: BTreeMap<JobKey, Sampling>,
@@ -135,7 +138,9 @@ impl Members {
     /// Why it cannot join.
     pub fn join(&mut self, order: Box<StartJob>) -> Result<(), String> {
         let key = order.key;
-        if self.joined.contains_key(&key) {
+        if let Some(member) = self.joined.get_mut(&key) {
+            // the job has grown here, or is smaller
+            member.order.hosts = order.hosts;
             return Ok(());
         }
         if self.joined.len() >= MEMBERS_MAX {
@@ -167,6 +172,10 @@ impl Members {
             && let Some(made) = ready.temporary.as_ref().filter(|made| made.new)
         {
             self.made.entry(key).or_insert_with(|| (info.id, (**made).clone()));
+        }
+        if note.slots > 0 {
+            let slots = self.noted_slots.entry(key).or_insert(0);
+            *slots = note.slots.max(*slots);
         }
         if info.ended.is_none() && info.pid != 0 {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
@@ -401,6 +410,16 @@ impl Members {
         all.into_iter().collect()
     }
 
+    /// The slots that a job has on this host; 0: not known.
+    pub fn slots(&self, key: JobKey, host: &str) -> u32 {
+        let member = self.joined.get(&key).map(|member| &member.order);
+        let leaving = || self.leaving.get(&key)?.order.as_ref();
+        match member.or_else(leaving) {
+            Some(order) => order.slots_on(host),
+            None => self.noted_slots.get(&key).copied().unwrap_or(0),
+        }
+    }
+
     /// A job is over here. `answer`: mbatchd waits for the end of its tasks.
     pub fn leave(&mut self, now: Now, key: JobKey, answer: bool) {
         let member = self.joined.remove(&key);
@@ -454,6 +473,7 @@ impl Members {
         let mut left = Vec::new();
         for (key, leaving) in all {
             self.gone.remove(&key);
+            self.noted_slots.remove(&key);
             if let Some((_, directory)) = self.made.remove(&key) {
                 self.unused.push((directory, leaving.order));
             }

@@ -131,6 +131,38 @@ fn task_that_begins_after_its_job_has_left_is_ended() {
 }
 
 #[test]
+fn slots_of_a_job_here_are_those_of_its_order_or_of_the_notes_of_its_tasks() {
+    let of = |n: u32| {
+        let hosts = [("h1".into(), 4), ("h2".into(), n), ("h2".into(), 1)].into();
+        Box::new(StartJob { hosts, ..*order(KEY) })
+    };
+    let mut members = Members::default();
+    assert_eq!(members.slots(KEY, "h2"), 0);
+    members.join(of(1)).unwrap();
+    assert_eq!((members.slots(KEY, "h2"), members.slots(KEY, "h3")), (2, 0));
+    // the job has grown here
+    members.join(of(3)).unwrap();
+    assert_eq!(members.slots(KEY, "h2"), 4);
+    let with = |n: u32, slots: u32| {
+        let note = TaskNote { key: KEY, slots, ..TaskNote::default() }.text();
+        TaskInfo { note, ..task(n, KEY) }
+    };
+    members.told(NOW, &with(1, 2), true);
+    members.leave(NOW, KEY, true);
+    assert_eq!(members.slots(KEY, "h2"), 4, "it has them until it has left");
+    members.told(NOW, &ended(with(1, 2)), true);
+    assert_eq!(left(&mut members), [KEY]);
+    assert_eq!(members.slots(KEY, "h2"), 0);
+    // a sbatchd that was started since finds the tasks alone
+    let mut members = Members::default();
+    members.told(NOW, &task(1, KEY), false);
+    assert_eq!(members.slots(KEY, "h2"), 0, "res of an older release started it");
+    members.told(NOW, &with(2, 2), false);
+    members.told(NOW, &with(3, 3), false);
+    assert_eq!(members.slots(KEY, "h2"), 3, "the job grew before the last one");
+}
+
+#[test]
 fn task_is_known_by_its_note_alone_and_settled_by_mbatchd() {
     let mut members = Members::default();
     members.told(NOW, &TaskInfo { note: String::new(), ..task(1, KEY) }, true);

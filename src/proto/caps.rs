@@ -409,8 +409,9 @@ pub fn check_spec(spec: &JobSpec) -> Result<(), Refusal> {
 /// Is what a sbatchd tells within the caps? `Some`: what goes beyond.
 pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
     let bad = match msg {
-        SbdMsg::Inventory { boot_id, tasks, members, unjoined, .. } => {
-            let joined = members.as_ref().map_or(0, Vec::len).max(unjoined.len());
+        SbdMsg::Inventory { boot_id, tasks, members, unjoined, member_slots, .. } => {
+            let joined = members.as_ref().map_or(0, Vec::len);
+            let joined = joined.max(unjoined.len()).max(member_slots.len());
             bound("attempts", tasks.len(), MAX_TASKS)
                 .and_then(|()| bound("memberships", joined, MAX_INVENTORY))
                 .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
@@ -618,7 +619,8 @@ mod tests {
                 more: false,
                 members: None,
                 validates: false,
-                unjoined: Vec::new()
+                unjoined: Vec::new(),
+                member_slots: Vec::new(),
             })
             .is_some()
         );
@@ -631,6 +633,7 @@ mod tests {
                 members: None,
                 validates: false,
                 unjoined: Vec::new(),
+                member_slots: Vec::new(),
             })
         };
         assert!(many(MAX_TASKS).is_none() && many(MAX_TASKS + 1).is_some());
@@ -676,6 +679,7 @@ mod tests {
             members: None,
             validates: false,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         });
         let bytes = serde_json::to_vec(&told).unwrap().len();
         assert!(bytes < super::super::frame::MAX_FRAME, "{bytes}");

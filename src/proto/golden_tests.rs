@@ -483,6 +483,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
             members: None,
             validates: false,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         },
         SbdMsg::State(Box::new(TaskState { phase: AttemptPhase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },

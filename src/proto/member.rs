@@ -71,6 +71,9 @@ pub struct Membership {
     /// When sbatchd told this, monotonic microseconds of the host.
     #[serde(skip_serializing_if = "is_default")]
     pub told_at: u64,
+    /// The slots of the job on this host; 0: not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub slots: u32,
 }
 
 /// The note that the launcher keeps with a task of a job: by it the sbatchd of the host knows whose
@@ -96,6 +99,9 @@ pub struct TaskNote {
     /// [`Membership::told_at`]: an attempt that was over on this host then begins no task.
     #[serde(default, skip_serializing_if = "is_default")]
     pub told_at: u64,
+    /// [`Membership::slots`]: an sbatchd that finds the task has it from here.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub slots: u32,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

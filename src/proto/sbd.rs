@@ -105,6 +105,9 @@ pub enum SbdMsg {
         /// after they had joined. They join again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unjoined: Vec<JobKey>,
+        /// The slots here of each of `members`, in their order; 0, or none at all: not known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        member_slots: Vec<u32>,
     },
     /// The answer to the `Validate` of this number.
     Validated {
@@ -379,6 +382,14 @@ pub struct TaskState {
 }
 
 /// The commands that run after a job: of its queue, and its own.
+impl StartJob {
+    /// The slots of the attempt on a host.
+    pub fn slots_on(&self, host: &str) -> u32 {
+        let here = self.hosts.iter().filter(|of| *of.0 == *host).map(|of| of.1);
+        here.fold(0, u32::saturating_add)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Post {
     /// There is none.

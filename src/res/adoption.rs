@@ -27,8 +27,8 @@ impl Res {
         let (n, uid) = (self.next, client.uid);
         self.next += 1;
         let AdoptProcess { pid, ticks, .. } = process;
-        let (key, told_at) = (of.key, of.told_at);
-        let asked = AskedProcess { conn, process, key, told_at, ending };
+        let (key, told_at, slots) = (of.key, of.told_at, of.slots);
+        let asked = AskedProcess { conn, process, key, told_at, slots, ending };
         self.foreign.looking.insert(n, asked);
         let msg = Msg::Member(MemberMsg::Look(ProcessLook { n, uid, pid, ticks }));
         out.push(Effect::Send { conn: SBATCHD, msg });
@@ -43,7 +43,7 @@ impl Res {
         out: &mut Vec<Effect>,
     ) {
         let Some(asked) = self.foreign.looking.remove(&n) else { return };
-        let AskedProcess { conn, process, key, told_at, .. } = asked;
+        let AskedProcess { conn, process, key, .. } = asked;
         let AdoptProcess { pid, ticks, pam_ms, .. } = process;
         let Some(client) = self.clients.get(&conn) else { return };
         let msg = match owner {
@@ -56,8 +56,9 @@ impl Res {
             }
             None => {
                 let (detached, gone, usage_secs) = (true, None, 0);
-                let adopted = true;
-                let note = TaskNote { key, detached, gone, usage_secs, pam_ms, adopted, told_at };
+                let (adopted, told_at, slots) = (true, asked.told_at, asked.slots);
+                let note =
+                    TaskNote { key, detached, gone, usage_secs, pam_ms, adopted, told_at, slots };
                 let (uid, gid, user) = (client.uid, client.gid, client.user.clone());
                 let what = TaskPlan::Adopt { pid, ticks };
                 let (id, plan) = (self.id(n), Box::new(Plan { uid, gid, user, what }));

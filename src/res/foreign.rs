@@ -16,6 +16,8 @@ pub(super) struct AskedProcess {
     pub(super) key: JobKey,
     /// When sbatchd told of the job, monotonic microseconds of the host.
     pub(super) told_at: u64,
+    /// [`Membership::slots`](crate::proto::member::Membership::slots).
+    pub(super) slots: u32,
     /// The process is in the job and about to end.
     pub(super) ending: bool,
 }

@@ -17,7 +17,8 @@ fn told(r: &mut Rig, hosts: &[&str]) -> Vec<Effect> {
     let peer = Peer::Daemon { daemon: Daemon::Sbatchd, host: "h1".into() };
     r.step(Input::Opened { conn: SBATCHD, peer });
     let hosts = hosts.iter().map(|h| (*h).to_owned()).collect();
-    let of = Membership { key: KEY, uid: 1001, hosts, told_at: 7, ..Membership::default() };
+    let (told_at, slots) = (7, 2);
+    let of = Membership { key: KEY, uid: 1001, hosts, told_at, slots, ..Membership::default() };
     r.step(Input::Msg { conn: SBATCHD, msg: Msg::Member(MemberMsg::Told(Box::new(of))) })
 }
 
@@ -83,7 +84,8 @@ fn launcher_is_asked_for_a_process_of_the_caller_when_sbatchd_knows_the_job_and_
         panic!("{out:?}")
     };
     let (detached, gone, usage_secs, pam_ms) = (true, None, 0, Some(20));
-    let want = TaskNote { key: KEY, detached, gone, usage_secs, pam_ms, adopted: true, told_at: 7 };
+    let (adopted, told_at, slots) = (true, 7, 2);
+    let want = TaskNote { key: KEY, detached, gone, usage_secs, pam_ms, adopted, told_at, slots };
     assert_eq!((plan.uid, &*plan.user, TaskNote::of(note)), (1001, "ann", Some(want)));
     assert_eq!(plan.what, TaskPlan::Adopt { pid: 50, ticks: 3 });
     let id = *id;

@@ -178,8 +178,8 @@ impl Res {
         }
         let of_job = of.map(|of| {
             let RunTask { detached, gone, usage_secs, pam_ms, .. } = run;
-            let (key, told_at) = (of.key, of.told_at);
-            TaskNote { key, detached, gone, usage_secs, pam_ms, adopted: false, told_at }
+            let (key, told_at, slots) = (of.key, of.told_at, of.slots);
+            TaskNote { key, detached, gone, usage_secs, pam_ms, adopted: false, told_at, slots }
         });
         let (told, id) = (run.job.is_none(), Some(self.id(n)));
         let task = Task::new(Some(conn), uid, run.pty.is_some());

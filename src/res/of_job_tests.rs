@@ -29,6 +29,7 @@ fn of_ann(hosts: &[&str]) -> MemberMsg {
         env,
         nice: 3,
         told_at: 7,
+        slots: 2,
         ..<_>::default()
     }))
 }
@@ -74,7 +75,8 @@ fn task_of_a_job_starts_when_sbatchd_has_spoken_for_it() {
         _ => None,
     });
     let (plan, note) = start.unwrap();
-    assert_eq!(TaskNote::of(&note), Some(TaskNote { key: KEY, told_at: 7, ..TaskNote::default() }));
+    let want = TaskNote { key: KEY, told_at: 7, slots: 2, ..TaskNote::default() };
+    assert_eq!(TaskNote::of(&note), Some(want));
     let TaskPlan::Job(job) = plan.what else { panic!("no job") };
     assert_eq!((job.env.lossy().as_ref(), job.nice, plan.uid), ("A=1\0LSB_JOBID=7", 3, 1001));
 }

@@ -116,6 +116,7 @@ fn inventory(tasks: &[TaskState], piece: usize) -> Vec<SbdMsg> {
         members: None,
         validates: false,
         unjoined: Vec::new(),
+        member_slots: Vec::new(),
     };
     pieces.map(of).collect()
 }
@@ -166,6 +167,7 @@ fn very_many_jobs_of_one_host_end_in_short_turns() {
             members: None,
             validates: false,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         }],
     );
     wait_for("all to be lost", || node.all_are(second, "EXIT"));

@@ -50,6 +50,7 @@ fn inventory(boot_id: &str, tasks: Vec<TaskState>) -> SbdMsg {
         members,
         validates: false,
         unjoined: Vec::new(),
+        member_slots: Vec::new(),
     }
 }
 

@@ -91,6 +91,7 @@ impl Machine for Scripted {
                         members: None,
                         validates: false,
                         unjoined: Vec::new(),
+                        member_slots: Vec::new(),
                     }),
                 ));
                 script.open = true;

@@ -7,14 +7,14 @@
 //! | one refuses, or says nothing in time | Leave; the job is pending again, elsewhere if it can |
 //! | the job is killed before all have joined | Leave; the job has ended |
 //! | the job is over, or goes on without the host | Leave; the slots are free when it has left |
-//! | the job grows | Join, and nothing waits |
+//! | the job grows, or is smaller there | Join, and nothing waits |
 //! | a host has told its inventory | Join or Leave, where it does not know what it should |
 //!
 //! A job on one host has none of this, and a host of an older release is told nothing.
 
 use crate::batch::soft_state::fanout::{HeldEnd, HostUse, LEAVE_MAX};
 use crate::batch::state::names::HostId;
-use crate::batch::state::{Elem, Phase, Run};
+use crate::batch::state::{Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
 use crate::model::action::JobAction;
@@ -23,7 +23,7 @@ use crate::model::job::Usage;
 use crate::model::reason::{PendReason, term};
 use crate::model::time::US;
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Seconds that hosts have to join, where LSB_FANOUT_TIMEOUT_PER_LAYER says nothing.
 const JOIN_WAIT: u64 = 20;
@@ -271,17 +271,19 @@ impl Mbatchd {
     }
 
     /// The jobs of other first hosts that a host knows of, at the end of its inventory; `None`: a
-    /// host of an older release. `unjoined`: those of them that join again.
+    /// host of an older release. `unjoined`: those of them that join again. `slots`: what each of
+    /// the members has there, 0 where the host does not know it.
     pub(crate) fn members_told(
         &mut self,
         context: &mut StepContext,
         i: HostId,
         members: Option<Vec<JobKey>>,
-        unjoined: Vec<JobKey>,
+        (unjoined, slots): (Vec<JobKey>, Vec<u32>),
     ) {
         self.links.set_joins(i, members.is_some());
         let joins = members.is_some();
-        let told: HashSet<JobKey> = members.into_iter().flatten().collect();
+        let slots = slots.into_iter().chain(std::iter::repeat(0));
+        let told: HashMap<JobKey, u32> = members.into_iter().flatten().zip(slots).collect();
         let unjoined: HashSet<JobKey> = unjoined.into_iter().collect();
         let here = self.state.counts().started_on(i);
         let runs = here.filter_map(|at| self.state.elem(at)?.run().map(|run| run.key));
@@ -297,7 +299,7 @@ impl Mbatchd {
                 continue;
             };
             wanted.insert(key);
-            let joined = told.contains(&key) && !unjoined.contains(&key);
+            let joined = told.contains_key(&key) && !unjoined.contains(&key);
             self.fanout.note(key, member, joined);
             if joined {
                 self.act_again(context, key, i);
@@ -306,12 +308,12 @@ impl Mbatchd {
             }
             self.send_join(context, key, i);
             // tasks that ran on meanwhile hear of it, too
-            if told.contains(&key) {
+            if told.contains_key(&key) {
                 self.act_again(context, key, i);
             }
         }
-        for key in told.into_iter().filter(|key| !wanted.contains(key)) {
-            let slots = self.slots_had(key, i);
+        for (key, told) in told.into_iter().filter(|(key, _)| !wanted.contains(key)) {
+            let slots = self.slots_had(key, i).unwrap_or(told).max(1);
             self.send_leave(context, key, (i, slots));
         }
     }
@@ -353,10 +355,13 @@ impl Mbatchd {
                 self.send_leave(context, key, member);
             }
             for member in now {
-                if !self.fanout.has(key, member.0) {
+                let known = self.fanout.hosts_of(key).find(|(host, _)| *host == member.0);
+                if known.is_none() {
                     self.fanout.note(key, member, false);
-                    self.send_join(context, key, member.0);
+                } else if !self.fanout.slots_change(key, member) {
+                    continue;
                 }
+                self.send_join(context, key, member.0);
             }
         }
         for (key, host) in self.fanout.late_starts(context.now) {
@@ -392,10 +397,10 @@ impl Mbatchd {
         self.order(context, host, SbdMsg::Leave { key });
     }
 
-    /// The slots that an attempt has or had on a host, as far as is known: one at the least.
-    fn slots_had(&self, key: JobKey, i: HostId) -> u32 {
-        let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|run| run.key == key);
-        let hosts = run.into_iter().flat_map(|run| run.hosts.iter());
-        hosts.filter(|host| host.0 == i).map(|host| host.1).sum::<u32>().max(1)
+    /// The slots that an attempt has or had on a host, where its job has not begun another one.
+    pub(crate) fn slots_had(&self, key: JobKey, i: HostId) -> Option<u32> {
+        let run = self.state.elem(key.job_ref())?.run().filter(|run| run.key == key)?;
+        let here = run.hosts.iter().filter(|host| host.0 == i).map(|host| host.1);
+        Some(here.sum()).filter(|slots| *slots > 0)
     }
 }

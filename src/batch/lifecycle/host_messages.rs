@@ -17,11 +17,19 @@ impl Mbatchd {
             return;
         }
         match msg {
-            SbdMsg::Inventory { boot_id, tasks, more, members, validates, unjoined } => {
+            SbdMsg::Inventory {
+                boot_id,
+                tasks,
+                more,
+                members,
+                validates,
+                unjoined,
+                member_slots,
+            } => {
                 self.links.set_validates(i, validates);
                 self.inventory_piece(context, (i, conn), boot_id, &tasks, more);
                 if !more {
-                    self.members_told(context, i, members, unjoined);
+                    self.members_told(context, i, members, (unjoined, member_slots));
                 }
             }
             SbdMsg::Joined { key } => self.join_told(context, i, key),

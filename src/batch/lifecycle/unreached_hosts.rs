@@ -125,7 +125,8 @@ impl Mbatchd {
     /// A host says that an attempt left behind there still runs: it holds its slots until it is
     /// killed.
     pub(crate) fn left_runs(&mut self, i: HostId, key: JobKey) {
-        let slots = self.state.left().find(key).map_or(1, |left| left.slots);
+        let left = self.state.left().find(key).map(|left| left.slots);
+        let slots = left.or_else(|| self.slots_had(key, i)).unwrap_or(1);
         self.links.left_runs(i, key, slots);
         self.sched.host_changed(i);
     }

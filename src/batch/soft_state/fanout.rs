@@ -159,6 +159,13 @@ impl Fanout {
         }
     }
 
+    /// A host that knows of the attempt has so many slots of it now. Is that a change?
+    pub(crate) fn slots_change(&mut self, key: JobKey, (host, slots): (HostId, u32)) -> bool {
+        let members = self.jobs.get_mut(&key).into_iter().flat_map(|job| &mut job.members);
+        let mut known = members.filter(|m| m.host == host);
+        known.next().is_some_and(|m| std::mem::replace(&mut m.slots, slots) != slots)
+    }
+
     /// A host has joined; `None`: it was not asked to. Else whether it was the last one that a
     /// start has waited for.
     pub(crate) fn joined(&mut self, key: JobKey, host: HostId) -> Option<bool> {

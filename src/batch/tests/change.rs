@@ -414,6 +414,7 @@ fn a_running_job_is_changed_where_the_site_allows_it() {
         members: None,
         validates: false,
         unjoined: Vec::new(),
+        member_slots: Vec::new(),
     };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));

@@ -5,6 +5,7 @@ use crate::batch::soft_state::fanout::LEAVE_MAX;
 use crate::model::event::HostUsage;
 use crate::model::further::Further;
 use crate::model::reason::term;
+use crate::model::resize::{NotifyCommand, ReleasedHosts, ResizeRequest, ResizeTold};
 use crate::model::time::US;
 
 fn on(hosts: &str) -> JobSpec {
@@ -25,16 +26,18 @@ fn rig_of(site: ClusterConf) -> (Rig, [ConnId; 2]) {
 }
 
 fn inventory(r: &mut Rig, conn: ConnId, tasks: Vec<TaskState>, members: Vec<JobKey>) {
+    let member_slots = Vec::new();
+    tell(r, conn, with_members(tasks, (members, member_slots), Vec::new()));
+}
+
+fn with_members(
+    tasks: Vec<TaskState>,
+    (members, member_slots): (Vec<JobKey>, Vec<u32>),
+    unjoined: Vec<JobKey>,
+) -> SbdMsg {
     let (boot_id, members) = ("boot".into(), Some(members));
-    let msg = SbdMsg::Inventory {
-        boot_id,
-        tasks,
-        more: false,
-        members,
-        validates: false,
-        unjoined: Vec::new(),
-    };
-    tell(r, conn, msg);
+    let (more, validates) = (false, false);
+    SbdMsg::Inventory { boot_id, tasks, more, members, validates, unjoined, member_slots }
 }
 
 fn tell(r: &mut Rig, conn: ConnId, msg: SbdMsg) {
@@ -198,15 +201,7 @@ fn host_that_comes_back_joins_again_and_leaves_what_is_over() {
     inventory(&mut r, h2, vec![], vec![key, JobKey { job: 99, idx: 0, attempt: 1 }]);
     assert_eq!(orders(&mut r, h2), ["leave"], "of the job that nobody knows");
     // its sbatchd has found tasks of the job, and was started after the job had joined
-    let msg = SbdMsg::Inventory {
-        boot_id: "boot".into(),
-        tasks: vec![],
-        more: false,
-        members: Some(vec![key]),
-        validates: false,
-        unjoined: vec![key],
-    };
-    tell(&mut r, h2, msg);
+    tell(&mut r, h2, with_members(vec![], (vec![key], vec![1]), vec![key]));
     assert_eq!(orders(&mut r, h2), ["join"]);
     r.control(Verb::Stop, key.job);
     orders(&mut r, h2);
@@ -217,6 +212,58 @@ fn host_that_comes_back_joins_again_and_leaves_what_is_over() {
     orders(&mut r, h2);
     inventory(&mut r, h2, vec![], vec![key]);
     assert_eq!(orders(&mut r, h2), ["terminate"]);
+}
+
+/// The host would keep slots that the job does not have, or too few.
+#[test]
+fn host_that_a_job_leaves_in_part_hears_of_it() {
+    let (mut r, [h1, h2]) = rig();
+    let further = Further::from_iter([("hostslots", "h1 1 h2 2"), ("ar", "Y"), ("rnc", "tell")]);
+    let spec = JobSpec { min_slots: 0, max_slots: 0, further, ..spec("x") };
+    let key = JobKey { job: r.submit(spec).unwrap(), idx: 0, attempt: 1 };
+    tell(&mut r, h2, SbdMsg::Joined { key });
+    r.report(h1, key, AttemptPhase::Running);
+    orders(&mut r, h2);
+    let hosts = ReleasedHosts::parse("1*h2").unwrap();
+    let (cancel, notify) = (false, NotifyCommand::OfJob);
+    r.control(Verb::Resize(ResizeRequest::Release { hosts, cancel, notify }), key.job);
+    let resize = ResizeTold { number: 1, pid: 9, status: Some(0) };
+    let time = r.now.secs();
+    let told =
+        TaskState { resize, pid: 7, phase: AttemptPhase::Running, key, time, ..<_>::default() };
+    tell(&mut r, h1, SbdMsg::State(Box::new(told)));
+    passes(&mut r, 1);
+    assert_eq!(used(&r, 1), 1);
+    assert_eq!(orders(&mut r, h2), ["join"]);
+    passes(&mut r, 1);
+    assert_eq!(orders(&mut r, h2), [""; 0], "once");
+    r.report(h1, key, done());
+    passes(&mut r, 11);
+    assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("DONE", 1));
+}
+
+/// The job was requeued meanwhile: of its slots on the host mbatchd knows no more.
+#[test]
+fn host_tells_how_many_slots_a_job_has_that_is_to_leave_it() {
+    let (mut r, [_, h2]) = rig();
+    let over = |n: u32| JobKey { job: 90 + n, idx: 0, attempt: 1 };
+    let members = (vec![over(1), over(2), over(3)], vec![2, 0]);
+    tell(&mut r, h2, with_members(vec![], members, vec![]));
+    assert_eq!(orders(&mut r, h2), ["leave"; 3]);
+    assert_eq!(used(&r, 1), 2 + 1 + 1);
+    tell(&mut r, h2, SbdMsg::Left { key: over(1), usage: Box::default() });
+    assert_eq!(used(&r, 1), 2);
+    // of one that has ended it knows them
+    let (mut r, [h1, h2]) = rig();
+    let key = submit(&mut r, "h1 1 h2 2");
+    tell(&mut r, h2, SbdMsg::Joined { key });
+    r.report(h1, key, AttemptPhase::Running);
+    r.report(h1, key, done());
+    passes(&mut r, 11);
+    assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("DONE", 2));
+    r.reread();
+    tell(&mut r, h2, with_members(vec![], (vec![key], vec![9]), vec![]));
+    assert_eq!(used(&r, 1), 2);
 }
 
 #[test]

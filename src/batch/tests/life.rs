@@ -69,6 +69,7 @@ fn a_restarted_host_means_an_unknown_end() {
         members: None,
         validates: false,
         unjoined: Vec::new(),
+        member_slots: Vec::new(),
     };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(r.stat(id, 0), "EXIT");

@@ -45,6 +45,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
             members: None,
             validates: false,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         },
         "State" => SbdMsg::State(Box::new(task)),
         "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.state.job(key.job).unwrap().env },
@@ -192,6 +193,7 @@ fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
         members: None,
         validates: false,
         unjoined: Vec::new(),
+        member_slots: Vec::new(),
     };
     r.step(Input::Msg { conn: h2, msg: Msg::Sbd(msg) });
     assert!(keys.iter().all(|key| r.mbd.state.running(*key).is_some()));

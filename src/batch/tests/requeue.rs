@@ -74,6 +74,7 @@ impl Rig {
                 members: None,
                 validates: false,
                 unjoined: Vec::new(),
+                member_slots: Vec::new(),
             };
             self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             found = Some(conn);
@@ -275,6 +276,7 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
                 members: None,
                 validates: false,
                 unjoined: Vec::new(),
+                member_slots: Vec::new(),
             };
             r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         }

@@ -76,6 +76,7 @@ impl Rig {
             members: None,
             validates: false,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }

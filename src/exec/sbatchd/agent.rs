@@ -187,8 +187,21 @@ impl Sbatchd {
                 (!more).then(|| self.members.to_settle(|key| self.jobs.contains_key(&key)));
             let of = members.iter().flatten().filter(|key| self.members.order(**key).is_none());
             let (validates, unjoined) = (true, of.copied().collect());
-            let msg = SbdMsg::Inventory { boot_id, tasks, more, members, validates, unjoined };
-            self.tell(msg, out);
+            let host = &self.conf.site.host;
+            let slots = |key: &JobKey| self.members.slots(*key, host);
+            let member_slots = members.iter().flatten().map(slots).collect();
+            self.tell(
+                SbdMsg::Inventory {
+                    boot_id,
+                    tasks,
+                    more,
+                    members,
+                    validates,
+                    unjoined,
+                    member_slots,
+                },
+                out,
+            );
         }
         self.asked.clear();
         let waits = |j: &&Attempt| matches!(j.stage, AttemptStage::Blobs | AttemptStage::Finishing);

@@ -246,7 +246,8 @@ impl Sbatchd {
                     self.members.order(key).is_some() && !self.directories.has(&temporary.path)
                 });
                 let told_at = now.mono_us;
-                let told = Membership { key, uid, hosts, env, nice, temporary, told_at };
+                let slots = order.slots_on(&self.conf.site.host);
+                let told = Membership { key, uid, hosts, env, nice, temporary, told_at, slots };
                 MemberMsg::Told(Box::new(told))
             }
         };

@@ -121,6 +121,7 @@ impl Scheduler {
                         members: None,
                         validates: false,
                         unjoined: Vec::new(),
+                        member_slots: Vec::new(),
                     })
                 }
             };

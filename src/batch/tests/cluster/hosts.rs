@@ -130,6 +130,7 @@ impl Cluster {
             members: None,
             validates,
             unjoined: Vec::new(),
+            member_slots: Vec::new(),
         };
         self.inputs.push_back(Input::Opened { conn, peer });
         self.inputs.push_back(Input::Msg { conn, msg: Msg::Sbd(msg) });

@@ -1,11 +1,13 @@
 //! lsfsim: runs whole simulated clusters with faults, seed by seed. The tests and `make soak` use
-//! it; a failing seed is printed and replays.
+//! it; a failing seed is printed and replays, and the others go on.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::faultsim::{Failure, MEMBERSHIP_MESSAGES, Scale, Stats, run as simulate, run_duplicate};
 use lsf::{errln, outln};
+use std::cell::Cell;
+use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +15,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Threads that run seeds side by side, where -j does not say.
 const THREADS: usize = 2;
+/// Seeds of duplicate logging in one round of a soak.
+const DUPLICATES: u64 = 500;
+/// Most failures that a run tells of: it ends with them.
+const MOST_FOUND: usize = 50;
 
 /// Runs simulated clusters with random faults and checks that no job is lost or run twice.
 #[derive(FromArgs, ArgsInfo)]
@@ -57,35 +63,77 @@ fn add(sum: &mut Stats, s: Stats) {
     sum.nlb_changes += s.nlb_changes;
 }
 
-/// Runs seeds; the first failure ends the run.
+/// The kind of world that a seed runs in.
+#[derive(Clone, Copy)]
+enum Course {
+    Clusters(Scale),
+    Duplicate,
+}
+
+impl Course {
+    fn run(self, seed: u64) -> Result<Stats, Failure> {
+        REPLAY.set(Some((self, seed)));
+        match self {
+            Course::Clusters(scale) => simulate(seed, scale),
+            Course::Duplicate => run_duplicate(seed),
+        }
+    }
+
+    /// The command that runs a seed again.
+    fn replay(self, seed: u64) -> String {
+        let option = match self {
+            Course::Duplicate => " -d",
+            Course::Clusters(scale) if scale.balancer => " --nlb",
+            Course::Clusters(scale) if scale.hosts > Scale::SMALL.hosts => " -l",
+            Course::Clusters(_) => "",
+        };
+        format!("lsfsim{option} -s {seed}")
+    }
+}
+
+thread_local! {
+    /// The seed that this thread runs.
+    static REPLAY: Cell<Option<(Course, u64)>> = const { Cell::new(None) };
+}
+
+/// A panic ends the process: it says which seed has led to it.
+fn tell_seed_of_a_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if let Some((course, seed)) = REPLAY.get() {
+            let line = format!("lsfsim: seed {seed} panics\nreplay: {}\n", course.replay(seed));
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+        before(info);
+    }));
+}
+
+/// Runs seeds; [`MOST_FOUND`] failures end the run.
 fn run_seeds(
     seeds: Range<u64>,
     threads: usize,
-    simulate: &(dyn Fn(u64) -> Result<Stats, Failure> + Sync),
-) -> Result<Stats, Failure> {
+    run: &(dyn Fn(u64) -> Result<Stats, Failure> + Sync),
+) -> (Stats, Vec<Failure>) {
     let next = AtomicU64::new(seeds.start);
-    let result: Mutex<(Stats, Option<Failure>)> = Mutex::default();
+    let result: Mutex<(Stats, Vec<Failure>)> = Mutex::default();
     let lock = || result.lock().unwrap_or_else(|e| e.into_inner());
     std::thread::scope(|s| {
         for _ in 0..threads.max(1) {
             s.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end || lock().1.is_some() {
+                    if seed >= seeds.end || lock().1.len() >= MOST_FOUND {
                         return;
                     }
-                    match simulate(seed) {
+                    match run(seed) {
                         Ok(stats) => add(&mut lock().0, stats),
-                        Err(f) => {
-                            lock().1.get_or_insert(f);
-                        }
+                        Err(f) => lock().1.push(f),
                     }
                 }
             });
         }
     });
-    let (stats, failure) = std::mem::take(&mut *lock());
-    failure.map_or(Ok(stats), Err)
+    std::mem::take(&mut *lock())
 }
 
 fn parse_seeds(text: &str) -> Option<Range<u64>> {
@@ -94,94 +142,83 @@ fn parse_seeds(text: &str) -> Option<Range<u64>> {
     (a <= b).then_some(a..b + 1)
 }
 
-fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, took: f64) -> bool {
-    match result {
-        Ok(s) => {
-            let changes = format!(", {} routes, {} changes of the NLB", s.routes, s.nlb_changes);
-            let routed = if scale.balancer { changes } else { String::new() };
-            let deaths = MEMBERSHIP_MESSAGES.iter().zip(s.membership_deaths);
-            let deaths: Vec<String> = deaths.map(|(at, n)| format!("{n} at {at}")).collect();
-            outln!(
-                ctx,
-                "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, {} moves, \
-                 {} stopped masters overtaken, {} unknown ends, deaths of daemons: {}, \
-                 {} tasks with {} signals, {} events, {} virtual seconds{routed} in {took:.1} s",
-                scale.hosts,
-                s.acknowledged,
-                s.faults,
-                s.switches,
-                s.moves,
-                s.overtaken,
-                s.unknown_ends,
-                deaths.join(" "),
-                s.tasks,
-                s.task_signals,
-                s.events,
-                s.virtual_secs
-            );
-            // A soak that is interrupted has said how far it came.
-            ctx.flush();
-            true
-        }
-        Err(f) => {
-            let option = match scale.balancer {
-                true => " --nlb",
-                false if scale.hosts > Scale::SMALL.hosts => " -l",
-                false => "",
-            };
-            errln!(ctx, "lsfsim: {f}\nreplay: lsfsim{option} -s {}", f.seed);
-            false
-        }
-    }
+fn clusters(n: u64, scale: Scale, s: &Stats) -> String {
+    let changes = format!(", {} routes, {} changes of the NLB", s.routes, s.nlb_changes);
+    let routed = if scale.balancer { changes } else { String::new() };
+    let deaths = MEMBERSHIP_MESSAGES.iter().zip(s.membership_deaths);
+    let deaths: Vec<String> = deaths.map(|(at, n)| format!("{n} at {at}")).collect();
+    format!(
+        "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, {} moves, \
+         {} stopped masters overtaken, {} unknown ends, deaths of daemons: {}, \
+         {} tasks with {} signals, {} events, {} virtual seconds{routed}",
+        scale.hosts,
+        s.acknowledged,
+        s.faults,
+        s.switches,
+        s.moves,
+        s.overtaken,
+        s.unknown_ends,
+        deaths.join(" "),
+        s.tasks,
+        s.task_signals,
+        s.events,
+        s.virtual_secs
+    )
 }
 
-/// Seeds of duplicate logging in one round of a soak.
-const DUPLICATES: u64 = 500;
+fn duplicates(n: u64, s: &Stats) -> String {
+    format!(
+        "{n} seeds of duplicate logging: {} records, {} faults, {} switches, {} returns of the \
+         first master, {} masters cut off",
+        s.acknowledged, s.faults, s.switches, s.moves, s.overtaken
+    )
+}
 
-/// Runs seeds of duplicate logging.
-fn duplicates(ctx: &mut Ctx, seeds: Range<u64>, threads: usize) -> bool {
+/// Runs seeds and tells how they went: the commands that run those again which failed.
+fn run_and_tell(ctx: &mut Ctx, course: Course, seeds: Range<u64>, threads: usize) -> Vec<String> {
     let (begin, n) = (Instant::now(), seeds.end - seeds.start);
-    match run_seeds(seeds, threads, &run_duplicate) {
-        Ok(s) => {
-            outln!(
-                ctx,
-                "{n} seeds of duplicate logging: {} records, {} faults, {} switches, {} returns \
-                 of the first master, {} masters cut off in {:.1} s",
-                s.acknowledged,
-                s.faults,
-                s.switches,
-                s.moves,
-                s.overtaken,
-                begin.elapsed().as_secs_f64()
-            );
-            ctx.flush();
-            true
-        }
-        Err(f) => {
-            errln!(ctx, "lsfsim: {f}\nreplay: lsfsim -d -s {}", f.seed);
-            false
-        }
+    let (stats, mut failures) = run_seeds(seeds, threads, &|seed| course.run(seed));
+    let well = n - failures.len() as u64;
+    if well > 0 {
+        let told = match course {
+            Course::Clusters(scale) => clusters(well, scale, &stats),
+            Course::Duplicate => duplicates(well, &stats),
+        };
+        outln!(ctx, "{told} in {:.1} s", begin.elapsed().as_secs_f64());
+        // A soak that is interrupted has said how far it came.
+        ctx.flush();
     }
+    failures.sort_by_key(|failure| failure.seed);
+    let told = failures.iter().map(|f| {
+        let replay = course.replay(f.seed);
+        errln!(ctx, "lsfsim: {f}\nreplay: {replay}");
+        replay
+    });
+    told.collect()
 }
 
-fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
+/// Fresh seeds of every kind for this time: the commands that run those again which failed.
+fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> Vec<String> {
     let end = Instant::now() + time;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut seed = now.as_secs() << 20;
-    while Instant::now() < end {
-        for (n, scale) in [(50, Scale::SMALL), (1, Scale::LARGE), (5, Scale::BALANCER)] {
-            let begin = Instant::now();
-            let result = run_seeds(seed..seed + n, threads, &|seed| simulate(seed, scale));
-            if !report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) {
-                return false;
-            }
-        }
-        if !duplicates(ctx, seed..seed + DUPLICATES, threads) {
-            return false;
+    let (mut seed, mut found) = (now.as_secs() << 20, Vec::new());
+    let round = [
+        (50, Course::Clusters(Scale::SMALL)),
+        (1, Course::Clusters(Scale::LARGE)),
+        (5, Course::Clusters(Scale::BALANCER)),
+        (DUPLICATES, Course::Duplicate),
+    ];
+    while Instant::now() < end && found.len() < MOST_FOUND {
+        for (n, course) in round {
+            found.extend(run_and_tell(ctx, course, seed..seed + n, threads));
         }
         seed += DUPLICATES;
     }
-    true
+    if found.len() > 1 {
+        errln!(ctx, "lsfsim: {} seeds have failed:", found.len());
+        found.iter().for_each(|replay| errln!(ctx, "{replay}"));
+    }
+    found
 }
 
 /// Two options that were given and of which one would not act.
@@ -204,6 +241,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     let threads = opts.threads.unwrap_or(THREADS);
+    tell_seed_of_a_panic();
     if opts.verbose {
         env_logger::Builder::new().filter_level(log::LevelFilter::Trace).init();
     }
@@ -216,23 +254,48 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             errln!(ctx, "lsfsim: {text}: not a time like 90s or 10m");
             return FAIL;
         };
-        return if soak(ctx, time, threads) { 0 } else { FAIL };
+        return if soak(ctx, time, threads).is_empty() { 0 } else { FAIL };
     }
     let text = opts.seeds.as_deref().unwrap_or("0-99");
     let Some(seeds) = parse_seeds(text) else {
         errln!(ctx, "lsfsim: {text}: seeds are given as FIRST-LAST");
         return FAIL;
     };
-    if opts.duplicate {
-        return if duplicates(ctx, seeds, threads) { 0 } else { FAIL };
-    }
-    let scale = match (opts.nlb, opts.large) {
-        (true, _) => Scale::BALANCER,
-        (false, true) => Scale::LARGE,
-        (false, false) => Scale::SMALL,
+    let course = match (opts.duplicate, opts.nlb, opts.large) {
+        (true, ..) => Course::Duplicate,
+        (_, true, _) => Course::Clusters(Scale::BALANCER),
+        (_, _, true) => Course::Clusters(Scale::LARGE),
+        _ => Course::Clusters(Scale::SMALL),
     };
-    let begin = Instant::now();
-    let n = seeds.end - seeds.start;
-    let result = run_seeds(seeds, threads, &|seed| simulate(seed, scale));
-    if report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) { 0 } else { FAIL }
+    if run_and_tell(ctx, course, seeds, threads).is_empty() { 0 } else { FAIL }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_go_on_after_one_that_fails_until_too_many_have() {
+        let odd_fail = |seed: u64| match seed % 2 {
+            0 => Ok(Stats { faults: 1, ..Stats::default() }),
+            _ => Err(Failure { seed, at_secs: 0.0, what: "odd".into() }),
+        };
+        let (stats, failures) = run_seeds(10..20, 1, &odd_fail);
+        let seeds: Vec<u64> = failures.iter().map(|failure| failure.seed).collect();
+        assert_eq!((stats.faults, seeds), (5, vec![11, 13, 15, 17, 19]));
+        let (stats, failures) = run_seeds(0..1000, 1, &odd_fail);
+        assert_eq!((stats.faults, failures.len()), (MOST_FOUND, MOST_FOUND));
+    }
+
+    #[test]
+    fn command_that_runs_a_seed_again_has_the_option_of_its_world() {
+        let courses = [
+            Course::Clusters(Scale::SMALL),
+            Course::Clusters(Scale::LARGE),
+            Course::Clusters(Scale::BALANCER),
+            Course::Duplicate,
+        ];
+        let want = ["lsfsim -s 7", "lsfsim -l -s 7", "lsfsim --nlb -s 7", "lsfsim -d -s 7"];
+        assert_eq!(courses.map(|course| course.replay(7)), want);
+    }
 }

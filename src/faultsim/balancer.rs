@@ -290,12 +290,18 @@ impl Balancer {
 
     /// The connection is gone: what the administrator asked for may have been done.
     pub(super) fn answer_lost(&mut self) {
-        match self.asked.take() {
-            Some(Order::Policies(text)) => _ = self.maybe_taken.insert(text),
+        self.asked_may_be_done();
+        self.asked = None;
+    }
+
+    /// The request of the administrator may have been carried out, and nobody has heard of it yet.
+    fn asked_may_be_done(&mut self) {
+        match &self.asked {
+            Some(Order::Policies(text)) => _ = self.maybe_taken.insert(text.clone()),
             Some(Order::Mark(host, value)) => {
-                self.marks.entry(host).or_default().maybe.insert(value);
+                self.marks.entry(*host).or_default().maybe.insert(*value);
             }
-            Some(Order::Map(value)) => _ = self.map.maybe.insert(value),
+            Some(Order::Map(value)) => _ = self.map.maybe.insert(*value),
             None => {}
         }
     }
@@ -328,6 +334,9 @@ impl Balancer {
 
     /// A server starts with these files: all that was acknowledged is in them.
     pub(super) fn found(&mut self, files: &StartFiles) -> Result<(), String> {
+        // the server before this one may have died with a request, which the administrator hears
+        // of later
+        self.asked_may_be_done();
         let name: Arc<str> = Arc::from("found");
         let mut faults = Diags::new();
         let map = files.name_map.as_deref().unwrap_or_default();

@@ -48,6 +48,18 @@ fn seeds_of_a_soak_that_found_defects_stay_whole() {
     for seed in ["717", "1780", "2898", "3592", "5937", "9347", "10480"] {
         lsfsim(&["-j", "1", "-s", seed]);
     }
+    // tasks of a requeued job on a further host, after a restart of mbatchd; a clock set back
+    for seed in ["1883359993135633", "1883361942441923", "1883362024234325"] {
+        lsfsim(&["-j", "1", "-s", seed]);
+    }
+    // a file of the server that a crash has replaced, and one that was refused
+    for seed in ["1883361817662846", "1883361937195011"] {
+        lsfsim(&["-j", "1", "--nlb", "-s", seed]);
+    }
+    // a torn head line; a takeover that was cut off twice
+    for seed in ["1883360925332058", "1883360002573663"] {
+        lsfsim(&["-j", "1", "-d", "-s", seed]);
+    }
 }
 
 #[test]

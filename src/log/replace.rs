@@ -26,20 +26,27 @@ pub fn settle(disk: &mut dyn Disk) -> io::Result<()> {
 pub fn replace(disk: &mut dyn Disk, name: &str, text: &[u8], keeps: bool) -> io::Result<()> {
     let new = format!(".{name}.new");
     let previous = if keeps { format!("{name}.prev") } else { format!(".{name}.old") };
-    let put = |disk: &mut dyn Disk| -> io::Result<()> {
+    let put = |disk: &mut dyn Disk| -> io::Result<bool> {
         // a file that somebody left there, of any kind and mode, is not written into
         gone(disk.remove(&new))?;
         write_small(disk, &new, PUBLIC, text)?;
-        gone(disk.remove(&previous))?;
-        gone(disk.link(name, &previous))?;
-        disk.rename(&new, name)
+        let link = gone(disk.remove(&previous)).and_then(|()| gone(disk.link(name, &previous)));
+        let linked = link.is_ok();
+        // without NAME.prev a file system that has no links will do
+        if keeps {
+            link?;
+        }
+        disk.rename(&new, name).map(|()| linked)
     };
     let put = put(disk).inspect_err(|_| {
         // the part that was written is of no use
         let _ = disk.remove(&new);
     });
-    let done = put.and_then(|()| {
+    let done = put.and_then(|linked| {
         disk.sync_dir("").inspect_err(|_| {
+            if !linked {
+                return;
+            }
             // the caller is told that nothing was changed
             let _ = match disk.link(&previous, &new) {
                 Ok(()) => disk.rename(&new, name),

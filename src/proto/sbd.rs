@@ -314,6 +314,14 @@ pub struct StartJob {
     pub bound: String,
 }
 
+impl StartJob {
+    /// The slots of the attempt on a host.
+    pub fn slots_on(&self, host: &str) -> u32 {
+        let here = self.hosts.iter().filter(|of| *of.0 == *host).map(|of| of.1);
+        here.fold(0, u32::saturating_add)
+    }
+}
+
 fn is_no_reason(n: &u32) -> bool {
     *n == 0
 }
@@ -382,14 +390,6 @@ pub struct TaskState {
 }
 
 /// The commands that run after a job: of its queue, and its own.
-impl StartJob {
-    /// The slots of the attempt on a host.
-    pub fn slots_on(&self, host: &str) -> u32 {
-        let here = self.hosts.iter().filter(|of| *of.0 == *host).map(|of| of.1);
-        here.fold(0, u32::saturating_add)
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Post {
     /// There is none.

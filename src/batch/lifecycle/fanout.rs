@@ -301,7 +301,11 @@ impl Mbatchd {
             wanted.insert(key);
             let joined = told.contains_key(&key) && !unjoined.contains(&key);
             self.fanout.note(key, member, joined);
+            let other_slots = told.get(&key).is_some_and(|slots| ![0, member.1].contains(slots));
             if joined {
+                if other_slots {
+                    self.send_join(context, key, i);
+                }
                 self.act_again(context, key, i);
                 self.start_if_complete(context, key);
                 continue;

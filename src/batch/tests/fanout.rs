@@ -200,6 +200,11 @@ fn host_that_comes_back_joins_again_and_leaves_what_is_over() {
     assert_eq!(orders(&mut r, h2), ["join"]);
     inventory(&mut r, h2, vec![], vec![key, JobKey { job: 99, idx: 0, attempt: 1 }]);
     assert_eq!(orders(&mut r, h2), ["leave"], "of the job that nobody knows");
+    // it has not heard that the job is smaller there
+    tell(&mut r, h2, with_members(vec![], (vec![key], vec![2]), vec![]));
+    assert_eq!(orders(&mut r, h2), ["join"]);
+    tell(&mut r, h2, with_members(vec![], (vec![key], vec![1]), vec![]));
+    assert_eq!(orders(&mut r, h2), [""; 0]);
     // its sbatchd has found tasks of the job, and was started after the job had joined
     tell(&mut r, h2, with_members(vec![], (vec![key], vec![1]), vec![key]));
     assert_eq!(orders(&mut r, h2), ["join"]);

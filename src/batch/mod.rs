@@ -324,10 +324,11 @@ impl Mbatchd {
 
     /// The work that time has brought, and at the end of a turn the pass of the scheduler.
     fn do_what_is_due(&mut self, context: &mut StepContext, end_of_turn: bool) {
-        self.chunks_due(context);
         self.held_ends_due(context);
         self.usage_of_others_due(context);
         self.fanout_due(context);
+        // the next of a chunk has no slots that a host has not left
+        self.chunks_due(context);
         self.housekeep(context);
         self.unreached_due(context);
         if end_of_turn {
@@ -355,6 +356,8 @@ impl Mbatchd {
         }
         // one pass for all that a turn brings: the tick comes behind the other inputs
         if end_of_turn {
+            // attempts may have ended since, whose hosts are still to leave
+            self.settle_fanout(context);
             self.schedule_due(context);
             self.extendable_limits_due(context);
         }

@@ -17,9 +17,10 @@ const CHANGES: f64 = 0.5;
 /// Share of the time of faults over which the requests are spread.
 const SPREAD: f64 = 0.7;
 
-/// May this refusal go away by itself?
-pub fn passing(r: &Refusal) -> bool {
-    matches!(r.code, err::LOG_FULL | err::BUSY)
+/// May this refusal go away by itself? `shut`: queues are closed since control records were lost,
+/// until the administrator opens them.
+fn passing(r: &Refusal, shut: bool) -> bool {
+    matches!(r.code, err::LOG_FULL | err::BUSY) || shut && r.code == err::QUEUE_CLOSED
 }
 
 /// The job of a submission that is repeated after the job has ended and left memory.
@@ -173,7 +174,7 @@ impl World {
                 self.clients[client].env_kept = false;
                 self.ask(client, id);
             }
-            Msg::Refused(r) if passing(&r) => self.cut(id),
+            Msg::Refused(r) if passing(&r, self.log.shut) => self.cut(id),
             Msg::Refused(r) if r.code == err::NO_JOB && self.may_be_gone(client) => {
                 self.clients[client].last = None;
                 self.ask(client, id);

@@ -98,6 +98,8 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<RecoveryResult, R
     let mut scan = LogScan::open(disk, u64::MAX, same_boot && gone)?;
     // a run that died before it had put the log in order left it as it had found it
     scan.no_torn_write &= checked_by(disk, &before).map_err(failed("the log directory"))?;
+    let durable = against::durable_len(disk, scan.sums.head);
+    scan.durable = durable.map_err(failed("the log directory"))?;
     scan.notices.splice(0..0, notices);
     scan.run(disk)?;
     let owned = before != owner::Read::Missing;

@@ -341,9 +341,9 @@ impl Mbatchd {
         self.order(context, i, SbdMsg::Act { key, seq, order, act, why: 0 });
     }
 
-    /// Follows attempts that have ended or have other hosts now, and gives up hosts that say
-    /// nothing.
-    pub(crate) fn fanout_due(&mut self, context: &mut StepContext) {
+    /// Follows attempts that have ended or have other hosts now: the hosts that are to leave keep
+    /// their slots from the scheduler.
+    pub(crate) fn settle_fanout(&mut self, context: &mut StepContext) {
         for key in self.fanout.take_touched() {
             if self.state.running(key).is_none() {
                 for member in self.fanout.end(key) {
@@ -368,6 +368,11 @@ impl Mbatchd {
                 self.send_join(context, key, member.0);
             }
         }
+    }
+
+    /// Follows attempts, and gives up hosts that say nothing.
+    pub(crate) fn fanout_due(&mut self, context: &mut StepContext) {
+        self.settle_fanout(context);
         for (key, host) in self.fanout.late_starts(context.now) {
             let why = match self.killed(key) {
                 (None, None, _) => "it has not answered in time",

@@ -121,8 +121,8 @@ impl Mbatchd {
         let longest = i64::from(site.conf.batch.nqs.wait_hours) * 3_600;
         let mut groups: BTreeMap<(QueueId, String), Group> = BTreeMap::new();
         for at in due {
-            let Some(waiting) = self.routing.get(at) else { continue };
-            let (id, over) = (waiting.queue, now.secs() >= waiting.since.saturating_add(longest));
+            let Some((id, since)) = self.routing.waits_since(at, now.secs()) else { continue };
+            let over = now.secs() >= since.saturating_add(longest);
             let queue = site.queue(id).filter(|q| q.conf.nqs.pipe.is_some());
             let Some((queue, job)) = queue.zip(self.state.job(at.job)) else {
                 self.routing.drop_request(at);

@@ -150,6 +150,14 @@ impl Routing {
         self.requests.get(&at)
     }
 
+    /// The queue that a request waits in, and since when, seconds since the epoch: not later than
+    /// `now`, as a clock may be set back.
+    pub(crate) fn waits_since(&mut self, at: JobRef, now: i64) -> Option<(QueueId, i64)> {
+        let waiting = self.requests.get_mut(&at)?;
+        waiting.since = waiting.since.min(now);
+        Some((waiting.queue, waiting.since))
+    }
+
     /// The requests whose next try has come, up to so many: they are being tried.
     pub(crate) fn take_due(&mut self, now: u64, most: usize) -> Vec<JobRef> {
         if self.wake.is_some_and(|at| at <= now) {

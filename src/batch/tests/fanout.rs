@@ -4,6 +4,7 @@ use super::*;
 use crate::batch::soft_state::fanout::LEAVE_MAX;
 use crate::model::event::HostUsage;
 use crate::model::further::Further;
+use crate::model::job::opt;
 use crate::model::reason::term;
 use crate::model::resize::{NotifyCommand, ReleasedHosts, ResizeRequest, ResizeTold};
 use crate::model::time::US;
@@ -217,6 +218,49 @@ fn host_that_comes_back_joins_again_and_leaves_what_is_over() {
     orders(&mut r, h2);
     inventory(&mut r, h2, vec![], vec![key]);
     assert_eq!(orders(&mut r, h2), ["terminate"]);
+}
+
+/// After a restart nobody waits for the hosts of the one before.
+#[test]
+fn next_of_a_chunk_has_no_slots_that_the_one_before_has_not_left() {
+    let mut site = conf();
+    site.batch.queues[0].chunk_job_size = 2;
+    let (mut r, [h1, h2]) = rig_of(site);
+    let four = || JobSpec { min_slots: 4, max_slots: 4, ..spec("x") };
+    let first = submit(&mut r, "h1 1");
+    let [one, next] = [(); 2].map(|()| r.submit(four()).unwrap());
+    r.report(h1, first, done());
+    let key = JobKey { job: one, idx: 0, attempt: 1 };
+    tell(&mut r, h2, SbdMsg::Joined { key });
+    r.report(h1, key, AttemptPhase::Running);
+    assert_eq!(r.mbd.state.job_chunks().waiting(key.job_ref()).len(), 1);
+    r.reread();
+    tell(&mut r, h2, with_members(vec![], (vec![key], vec![2]), vec![key]));
+    r.report(h1, key, done());
+    assert_eq!((r.stat(one, 0), r.stat(next, 0)), ("DONE", "PEND"));
+    assert_eq!(used(&r, 1), 2);
+    tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
+    assert_eq!(r.stat(next, 0), "RUN");
+}
+
+#[test]
+fn job_that_is_requeued_from_a_lost_host_keeps_the_slots_of_the_others_until_it_has_left_them() {
+    let (mut r, [h1, h2]) = rig();
+    let further = Further::from_iter([("hostslots", "h1 1 h2 2")]);
+    let options = opt::RERUNNABLE;
+    let spec_of = JobSpec { min_slots: 0, max_slots: 0, further, options, ..spec("x") };
+    let key = JobKey { job: r.submit(spec_of).unwrap(), idx: 0, attempt: 1 };
+    tell(&mut r, h2, SbdMsg::Joined { key });
+    r.report(h1, key, AttemptPhase::Running);
+    let waits = r.submit(JobSpec { hosts: vec!["h2".into()], ..spec("x") }).unwrap();
+    r.step(Input::Closed { conn: h1 });
+    r.out(120);
+    assert_eq!(r.stat(waits, 0), "PEND");
+    r.lim_says(super::host(0), false);
+    assert_eq!((r.stat(key.job, 0), r.stat(waits, 0)), ("PEND", "PEND"));
+    assert_eq!(used(&r, 1), 2);
+    tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
+    assert_eq!(r.stat(waits, 0), "RUN");
 }
 
 /// The host would keep slots that the job does not have, or too few.

@@ -127,6 +127,17 @@ fn request_waits_five_minutes_and_is_given_up_after_72_hours_with_one_mail() {
 }
 
 #[test]
+fn request_is_given_up_no_later_after_the_clock_was_set_back() {
+    let mut c = selecting("PRIORITY = 20").up();
+    let job = c.submit("ann", "-q nlb");
+    c.clock_back(1000 * 3600);
+    c.advance(72 * 3600 - 700);
+    assert_eq!(c.state(job), "PEND");
+    c.advance(1400);
+    assert_eq!(c.state(job), "EXIT");
+}
+
+#[test]
 fn request_of_a_queue_without_destinations_is_deleted_with_mail() {
     let site = cluster().hosts(1, 1).queue("normal", "");
     let nqs = "create pipe_queue bad server=(pipeclient)\nset default batch_request queue bad\n";

@@ -83,6 +83,16 @@ impl RunMark {
     }
 }
 
+/// Bytes of the log with this head that were durable when a run checked it, as far as is known.
+pub(super) fn durable_len(
+    disk: &mut dyn Disk,
+    head: Option<checksums::ChecksumHead>,
+) -> io::Result<u64> {
+    let mark = RunMark::newest(disk)?;
+    let of_this = |mark: &RunMark| head.is_some_and(|head| head.spool == mark.spool);
+    Ok(mark.filter(of_this).map_or(0, |mark| mark.len))
+}
+
 /// The contradictions of the log, in words. `owned`: there was an owner file.
 pub(super) fn contradictions(
     disk: &mut dyn Disk,

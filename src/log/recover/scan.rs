@@ -72,6 +72,8 @@ pub(super) struct LogScan {
     /// Nor has power been lost, by this system or by the host of a copy, since a run checked the
     /// log: a line that cannot be read is no write that was cut off.
     pub(super) no_torn_write: bool,
+    /// Bytes that were durable when a run checked the log: no write was cut off before that.
+    pub(super) durable: u64,
     pub(super) sums: Checksums,
     pub(super) covered: u64,
     pub(super) walker: Option<RecordWalker>,
@@ -164,6 +166,7 @@ impl LogScan {
             head_pos: 0,
             same_boot,
             no_torn_write: same_boot,
+            durable: 0,
             covered: sums.entries.last().map_or(0, ChecksumEntry::end),
             sums,
             walker: None,
@@ -363,7 +366,7 @@ impl LogScan {
         }
         self.doubtful.push(Doubtful { step: s, why, control });
         let recent = self.sums.head.is_some() && self.file_len <= self.covered + MAX_LAG;
-        if recent && !self.no_torn_write {
+        if recent && !self.no_torn_write && s.file.0 >= self.durable {
             // all of it was never acknowledged
             self.save_cut = s.file.1 < self.file_len;
             self.cut_from = Some(s.file.0);

@@ -233,6 +233,25 @@ fn rest_of_a_torn_commit_is_cut_and_put_aside_after_a_loss_of_power() {
     assert_eq!(look(&disk, BOOT).recovered.records, [all(), vec![new(8)]].concat());
 }
 
+/// The checksums were lost with the power; the next start has found the log whole, and made that
+/// durable.
+#[test]
+fn flipped_byte_in_what_a_start_has_found_durable_is_no_torn_write() {
+    let disk = ran();
+    disk.damage(EVENTS_SUM, |sums| sums.truncate(32));
+    assert_eq!(open(&disk, "boot-2").0.recovered.records, all());
+    let whole = disk.get(EVENTS).unwrap();
+    let second = places(&disk)[1].0;
+    disk.damage(EVENTS, |bytes| bytes[second] ^= 1);
+    let found = look(&disk, "boot-3");
+    assert_eq!(found.recovered.records.len(), all().len() - 1);
+    let told = notice_texts(&found).concat();
+    assert!(told.contains("damage in bytes"), "{told}");
+    open(&disk, "boot-3");
+    assert_eq!(disk.get(EVENTS).unwrap().len(), whole.len(), "nothing was cut");
+    assert!(disk.get("lsb.events.cut").is_none());
+}
+
 /// A job is killed twice within a second: the two records have one text, and both are true.
 #[test]
 fn equal_records_whose_checksums_are_lost_with_power_cost_no_record_behind_them() {

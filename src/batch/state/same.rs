@@ -8,15 +8,22 @@ use crate::batch::state::resize::Resize;
 use crate::batch::state::slot_reservations::ReservedHost;
 use crate::batch::state::started_elements::{Share, StartedElements};
 use crate::batch::state::{
-    Body, Elem, ElemState, ElementSpec, HostControl, Job, QueueControl, Run, State,
+    Body, Elem, ElemState, ElementSpec, HostControl, Job, Pend, QueueControl, Run, State,
 };
 use crate::model::JobRef;
+use crate::model::reason::PendReason;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
 
 /// Differences told at most.
 const TOLD: usize = 8;
+
+/// Is an element of an array as if nothing had ever happened to it?
+fn is_pristine(e: &Elem, submitted: i64, held: Option<PendReason>) -> bool {
+    let waits = |p: &Pend| p.since == submitted && p.held == held && p.reason.is_none();
+    e.attempts == 0 && e.part == 0 && matches!(&e.state, ElemState::Pend(p) if waits(p))
+}
 
 impl State {
     /// The differences between this state and another one, in words; empty: there is none. `but`:
@@ -289,14 +296,14 @@ impl State {
         match body {
             Body::Single(e) => self.elem_told(&mut out, job, 0, e),
             Body::Array(a) => {
-                let _ = write!(
-                    out,
-                    " {:?} {:?} fresh {:?}",
-                    a.spec,
-                    a.held,
-                    crate::batch::state::element_groups::ranges(a.fresh_indices())
-                );
-                a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, job, *idx, e));
+                // an element that has waited in a chunk, of which the log has nothing any more
+                let pristine = |e: &Elem| is_pristine(e, *submit_time, a.held);
+                let (back, own): (Vec<_>, Vec<_>) = a.own.iter().partition(|(_, e)| pristine(e));
+                let back = back.into_iter().map(|(idx, _)| *idx);
+                let fresh: BTreeSet<u32> = a.fresh_indices().chain(back).collect();
+                let fresh = crate::batch::state::element_groups::ranges(fresh);
+                let _ = write!(out, " {:?} {:?} fresh {fresh:?}", a.spec, a.held);
+                own.into_iter().for_each(|(idx, e)| self.elem_told(&mut out, job, *idx, e));
                 for part in &a.parts {
                     let ElementSpec { queue, spec, spot } = &part.look;
                     let queue = self.names.queue(*queue);

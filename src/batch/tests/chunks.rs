@@ -5,7 +5,7 @@ use super::cluster::random::{Happening, Listed, any, cases, wait};
 use super::cluster::{ADMINISTRATOR, Cluster, cluster, element};
 use super::*;
 use crate::batch::state::State;
-use crate::model::event::Event;
+use crate::model::event::{Event, JobChunk};
 use proptest::prelude::*;
 
 const CASES: u32 = 60;
@@ -26,6 +26,33 @@ fn member_that_migrates_is_pending_and_its_chunk_goes_on() {
     c.end(element(array, 1), 0);
     let states: Vec<String> = (2..=4).map(|idx| c.state(element(array, idx))).collect();
     assert_eq!(states, ["PEND", "RUN", "WAIT"]);
+}
+
+/// The record of the chunk leaves the log with the job that it is of.
+#[test]
+fn element_that_waited_in_a_chunk_is_as_one_that_never_did_once_the_chunk_is_over() {
+    let mut site = conf();
+    site.batch.queues[0].chunk_job_size = 2;
+    let mut r = Rig::of(site);
+    let four = |name: &str| JobSpec { name: name.into(), min_slots: 4, max_slots: 4, ..spec("x") };
+    let first = r.submit(four("")).unwrap();
+    let [runs, array] = ["", "y[1-2]"].map(|name| r.submit(four(name)).unwrap());
+    let key = JobKey { job: first, idx: 0, attempt: 1 };
+    let conn = r.mbd.links.hosts()[host(0)].up().unwrap();
+    r.report(conn, key, done());
+    let at = |job, idx| JobRef { job, idx };
+    assert_eq!(r.mbd.state.job_chunks().waiting(at(runs, 0)), [at(array, 1)]);
+    let (mut with, mut without) = (State::default(), State::default());
+    for record in r.read_back() {
+        if !matches!(record.event, Event::JobChunk(_)) {
+            without.apply(&record);
+        }
+        with.apply(&record);
+    }
+    assert!(!with.differences(&without, &Default::default()).is_empty(), "it waits");
+    let over = JobChunk { members: vec![at(runs, 0)], ..JobChunk::default() };
+    with.apply(&Record { time: r.now.secs(), event: Event::JobChunk(Box::new(over)) });
+    assert_eq!(with.differences(&without, &Default::default()), [""; 0]);
 }
 
 #[test]

@@ -381,11 +381,15 @@ impl Members {
         changed
     }
 
-    /// The launcher has listed its tasks: others are over.
-    pub fn listed(&mut self, known: &BTreeSet<TaskId>) {
-        // questions of the connection before this one are not answered any more
+    /// A connection to the launcher begins: questions of the one before are not answered any more,
+    /// and are asked again. It lists its tasks before it answers the first of them.
+    pub fn launcher_linked(&mut self) {
         (self.asked, self.answered) = (0, 0);
         self.leaving.values_mut().for_each(|leaving| leaving.answers = None);
+    }
+
+    /// The launcher has listed its tasks: others are over.
+    pub fn listed(&mut self, known: &BTreeSet<TaskId>) {
         self.tasks.retain(|_, tasks| {
             tasks.retain(|id, _| known.contains(id));
             !tasks.is_empty()

@@ -456,12 +456,16 @@ fn job_leaves_when_the_launcher_has_told_what_it_started_before() {
     assert!(members.take_left().is_empty());
     members.told(NOW, &ended(task(1, KEY)), true);
     assert_eq!(members.take_left().len(), 1);
-    // a launcher that lists its tasks anew has told all, and may begin more
+    // a launcher of another connection has told all, and may begin more
     members.leave(NOW, KEY, true);
     assert!(members.to_tell_launcher() == [KEY] && members.take_left().is_empty());
-    members.listed(&BTreeSet::new());
+    members.launcher_linked();
     assert!(members.take_left().is_empty());
     assert_eq!(members.to_tell_launcher(), [KEY]);
+    // a second question would be answered, too, and its answer be taken for that to a later one
+    members.listed(&BTreeSet::new());
+    assert_eq!(members.to_tell_launcher(), []);
+    assert!(members.take_left().is_empty());
     members.launcher_answers();
     assert_eq!(members.take_left().len(), 1);
 }

@@ -57,6 +57,7 @@ impl Sbatchd {
         match (conn, peer) {
             (LAUNCHER, _) => {
                 self.listing = Some(Vec::new());
+                self.members.launcher_linked();
                 ask(out, LaunchMsg::Hello);
             }
             (LIM, _) => {

@@ -111,8 +111,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<RecoveryResult, R
     scan.notices.extend(against::told(&against));
     let (open, head_len) = (if accepted { scan.open_jobs() } else { Vec::new() }, scan.head_len);
     let sum_head = scan.sums.head;
-    let finishes = std::mem::take(&mut scan.finishes);
-    let mut found = scan.finish(disk)?;
+    let (mut found, finishes) = scan.finish(disk)?;
     let acct = acct::missing(disk, sum_head, &found.recovered.records, &finishes);
     let acct = acct.map_err(failed(super::ACCT))?;
     (found.plan.finishes, found.plan.acct_end) = (acct.finishes, acct.end);
@@ -200,7 +199,7 @@ fn beyond(disk: &mut dyn Disk, owner: Owner, seen: u64) -> Result<Owner, Recover
 pub fn again(disk: &mut dyn Disk, limit: u64, epoch: u64) -> Result<Recovered, RecoverError> {
     let mut scan = LogScan::open(disk, limit, true)?;
     scan.run(disk)?;
-    let mut recovered = scan.finish(disk)?.recovered;
+    let mut recovered = scan.finish(disk)?.0.recovered;
     recovered.epoch = epoch;
     Ok(recovered)
 }

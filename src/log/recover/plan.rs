@@ -17,7 +17,11 @@ use std::collections::BTreeSet;
 const TOLD: usize = 20;
 
 impl LogScan {
-    pub(super) fn finish(mut self, disk: &mut dyn Disk) -> Result<RecoveryResult, RecoverError> {
+    /// The result, and the indices of its records that ended a job, ascending.
+    pub(super) fn finish(
+        mut self,
+        disk: &mut dyn Disk,
+    ) -> Result<(RecoveryResult, Vec<usize>), RecoverError> {
         self.check_spool(disk)?;
         self.tell();
         self.spool.reader.forget(disk);
@@ -46,7 +50,7 @@ impl LogScan {
         if let Some(file) = self.file {
             disk.close(file);
         }
-        Ok(RecoveryResult { recovered, notices: self.notices, plan })
+        Ok((RecoveryResult { recovered, notices: self.notices, plan }, self.finishes))
     }
 
     fn plan(&mut self, disk: &mut dyn Disk) -> Result<RecoveryPlan, RecoverError> {
@@ -157,6 +161,7 @@ impl LogScan {
         self.warn(text);
         let event = Event::Carried { next_job: last.saturating_add(1), epoch: self.epoch };
         self.records.insert(0, Record { time: self.times.newest, event });
+        self.finishes.iter_mut().for_each(|index| *index += 1);
         Ok(())
     }
 

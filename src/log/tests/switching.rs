@@ -51,6 +51,25 @@ fn run(disk: &SimDisk) -> (Vec<Record>, Vec<Record>, bool) {
     (later, Vec::new(), true)
 }
 
+/// The record that takes its place shifts the others.
+#[test]
+fn end_that_lsb_acct_lacks_is_found_in_a_log_that_has_lost_its_first_record() {
+    let disk = SimDisk::new();
+    assert!(run(&disk).2);
+    let before = accounted(&disk);
+    assert_eq!(before.last(), Some(&7));
+    disk.damage(EVENTS, |bytes| bytes[90] ^= 1);
+    disk.damage(super::super::ACCT, |bytes| {
+        let last = bytes[..bytes.len() - 1].iter().rposition(|b| *b == b'\n').unwrap();
+        bytes.truncate(last + 1);
+    });
+    assert_eq!(accounted(&disk), before[..before.len() - 1]);
+    let (found, _) = open(&disk, "boot-2");
+    let told = notice_texts(&found).concat();
+    assert!(told.contains("has no LSF_SWITCHED"), "{told}");
+    assert_eq!(accounted(&disk), before);
+}
+
 #[test]
 fn the_records_of_live_jobs_are_carried_over() {
     let disk = SimDisk::new();

@@ -14,7 +14,7 @@
 //! behind it, has two explanations. After a loss of power it is what was left of one unsynced
 //! write (entries are synced often enough that a synced record without entry lies within
 //! [`found::MAX_LAG`]): all from there on was never acknowledged and is cut, into a file beside.
-//! Without a loss of power it is damage.
+//! Without a loss of power, or where a run had found the bytes durable, it is damage.
 //!
 //! A record that is whole but does not lie where it was written (a line was taken out, doubled or
 //! put elsewhere, bytes were shifted) is found by its checksum (`record_walk`), and the log is put

@@ -23,7 +23,7 @@ use crate::model::job::Usage;
 use crate::model::reason::{PendReason, term};
 use crate::model::time::US;
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// Seconds that hosts have to join, where LSB_FANOUT_TIMEOUT_PER_LAYER says nothing.
 const JOIN_WAIT: u64 = 20;
@@ -283,7 +283,7 @@ impl Mbatchd {
         self.links.set_joins(i, members.is_some());
         let joins = members.is_some();
         let slots = slots.into_iter().chain(std::iter::repeat(0));
-        let told: HashMap<JobKey, u32> = members.into_iter().flatten().zip(slots).collect();
+        let told: BTreeMap<JobKey, u32> = members.into_iter().flatten().zip(slots).collect();
         let unjoined: HashSet<JobKey> = unjoined.into_iter().collect();
         let here = self.state.counts().started_on(i);
         let runs = here.filter_map(|at| self.state.elem(at)?.run().map(|run| run.key));

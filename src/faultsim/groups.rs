@@ -12,8 +12,8 @@ const GROUPS: [&str; 4] = ["/a", "/a/b", "/a/b/c", "/d"];
 const GROUPED: f64 = 0.3;
 /// Largest limit of the groups of few jobs.
 const MOST: u64 = 4;
-/// Submitted jobs for which a limit leaves so much room once more: with less the jobs of a large
-/// simulation would take hours.
+/// Jobs of a submitter for which a limit leaves so much room once more, also those that it has yet
+/// to submit: with less the jobs of a large simulation would take hours.
 const JOBS_PER_LIMIT: usize = 50;
 
 fn one(rng: &mut Rng) -> String {
@@ -25,10 +25,10 @@ pub(super) fn any_group(rng: &mut Rng) -> String {
     if rng.chance(GROUPED) { one(rng) } else { String::new() }
 }
 
-/// bgadd, bgmod or bgdel, after so many submissions.
-pub(super) fn random_request(submitted: usize, rng: &mut Rng) -> Msg {
+/// bgadd, bgmod or bgdel by a submitter of so many jobs in all.
+pub(super) fn random_request(jobs: usize, rng: &mut Rng) -> Msg {
     let path = one(rng);
-    let room = 1 + submitted / JOBS_PER_LIMIT;
+    let room = 1 + jobs / JOBS_PER_LIMIT;
     let limit = (1 + rng.below(MOST) as u32).saturating_mul(room as u32);
     let request = match rng.below(4) {
         0 => {

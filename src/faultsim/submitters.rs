@@ -109,8 +109,8 @@ impl World {
         if self.rng.chance(CHANGES) {
             let now = self.now(self.log.host).secs();
             let site = simulated_site(&self.conf.batch, self.seed, self.scale.hosts, now);
-            let Client { jobs, stopped, .. } = &mut self.clients[client];
-            let change = verbs::random_change(jobs, stopped, site, &mut self.rng);
+            let Client { jobs, stopped, wishes, .. } = &mut self.clients[client];
+            let change = verbs::random_change((jobs, wishes.len()), stopped, site, &mut self.rng);
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
             self.clients[client].change = change;
         }

@@ -38,15 +38,15 @@ fn random_resize(rng: &mut Rng) -> ResizeRequest {
     }
 }
 
-/// A random change of one of the submitted jobs. `stopped`: jobs to be resumed at the end.
+/// A random change of one of the submitted jobs, which are to be `all` at the end. `stopped`: jobs to be resumed at the end.
 pub(super) fn random_change(
-    jobs: &[Submitted],
+    (jobs, all): (&[Submitted], usize),
     stopped: &mut Vec<IdSel>,
     site: SimulatedSite,
     rng: &mut Rng,
 ) -> Option<JobChangeRequest> {
     if rng.chance(OF_GROUPS) {
-        let msg = groups::random_request(jobs.len(), rng);
+        let msg = groups::random_request(all, rng);
         return Some(JobChangeRequest { msg, project: None, last: false });
     }
     let recent = rng.chance(0.5).then(|| jobs.last()).flatten();

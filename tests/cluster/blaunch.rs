@@ -1,9 +1,10 @@
 //! Parallel jobs in real processes: blaunch starts tasks on the hosts of a job, through their res,
 //! and nothing of a job is left anywhere when it is over (blaunch(1)).
 
-use super::rig::{Rig, Said, wait_for};
+use super::rig::{PATIENCE, Rig, Said, wait_for};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// A cluster of three hosts with two slots each.
 fn up(name: &str) -> Rig {
@@ -38,16 +39,18 @@ pub(super) fn output(rig: &Rig, script: &str) -> (String, Vec<String>) {
     (rest.to_owned(), hosts)
 }
 
-/// Processes of these words, wherever.
+/// Number of processes of this word, wherever.
 pub(super) fn running(word: &str) -> usize {
+    pids(word).len()
+}
+
+fn pids(word: &str) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let has = |entry: std::fs::DirEntry| {
-        let text = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    let has = |pid: &u32| {
+        let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         text.split(|b| *b == 0).any(|w| w == word.as_bytes())
     };
-    all.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
-        .filter_map(|entry| has(entry).then_some(()))
-        .count()
+    all.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).filter(has).collect()
 }
 
 #[test]
@@ -219,7 +222,35 @@ fn what_a_task_leaves_behind_ends(tracking: &str) {
         format!("blaunch -z 'host1 host2 host3' '{behind}'; sleep 1; pgrep -fc 'sleep {word}$'");
     let (out, _) = output(&rig, &line);
     assert_eq!(out, "3\n");
-    wait_for("what was left to go", || running(&word) == 0);
+    let until = Instant::now() + PATIENCE;
+    while running(&word) > 0 {
+        assert!(Instant::now() < until, "left for {PATIENCE:?}: {}", state_of(&rig, &word));
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}
+
+/// The processes of this word with what the launcher knows them by, and the ends of the logs of
+/// the daemons: the words of a failure that is too rare to be watched.
+fn state_of(rig: &Rig, word: &str) -> String {
+    const LINES: usize = 8;
+    let mut out = String::new();
+    for pid in pids(word) {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let environment = read("environ");
+        let names = ["LSB_JOBID=", "LS_JOBPID=", "LSF_LOCAL_HOST="];
+        let told = |w: &&[u8]| names.iter().any(|name| w.starts_with(name.as_bytes()));
+        let told = environment.split(|b| *b == 0).filter(told);
+        let told: Vec<_> = told.map(String::from_utf8_lossy).collect();
+        let stat = read("stat");
+        out += &format!("\n{} {}", String::from_utf8_lossy(&stat).trim_end(), told.join(" "));
+    }
+    for entry in std::fs::read_dir(rig.path("log")).into_iter().flatten().flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LINES)..];
+        out += &format!("\n{}:\n{}", entry.file_name().display(), last.join("\n"));
+    }
+    out
 }
 
 #[test]
@@ -259,7 +290,7 @@ fn tasks_have_each_signal_once(tracking: &str) {
     let beats = || (1..=3).map(|n| file("beat", n)).collect::<Vec<_>>();
     let quiet = |ms: u64| {
         let before = beats();
-        std::thread::sleep(std::time::Duration::from_millis(ms));
+        std::thread::sleep(Duration::from_millis(ms));
         before == beats()
     };
     wait_for("all to stand still", || quiet(700));
@@ -562,7 +593,7 @@ fn task_that_stops_itself_goes_on_by_cont_to_blaunch_or_the_job_and_by_bresume()
         }
         let job = rig.bsub(&[&args[..], &[&line]].concat());
         wait_for("the task to stop", stopped);
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(2));
         assert!(stopped() && rig.stat(job) == "RUN", "{how}");
         let id = job.to_string();
         match how {
@@ -594,9 +625,9 @@ fn post_execution_command_that_calls_blaunch_is_told_at_once_that_the_job_is_ove
     let args = ["-n", "4", "-R", "span[ptile=2]", "-m", "host1! host2", "-o", "/dev/null"];
     let job = rig.bsub(&[&args[..], &["-Ep", &post, "blaunch host2 true"]].concat());
     assert_eq!(rig.end_of(job), "DONE");
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     wait_for("the end of the post-execution command", || rig.read("post").contains("over\n"));
-    assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     let refused = "blaunch: Validation failed: bad job ID (the job is over: its post-execution \
                    commands start no tasks)\ncode 255\n";
     assert_eq!(rig.read("post"), format!("{refused}{refused}ordinary\nover\n"));

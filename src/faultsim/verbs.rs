@@ -38,7 +38,8 @@ fn random_resize(rng: &mut Rng) -> ResizeRequest {
     }
 }
 
-/// A random change of one of the submitted jobs, which are to be `all` at the end. `stopped`: jobs to be resumed at the end.
+/// A random change of one of the submitted jobs, which are to be `all` in the end. `stopped`: those
+/// that are to be resumed at the end.
 pub(super) fn random_change(
     (jobs, all): (&[Submitted], usize),
     stopped: &mut Vec<IdSel>,

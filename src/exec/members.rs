@@ -82,6 +82,9 @@ pub struct Members {
     /// Questions to the launcher on this connection, and its answers.
     asked: u64,
     answered: u64,
+    /// The last signal that stops or continues each job, until the launcher has answered a question
+    /// that was asked after it.
+    unanswered: BTreeMap<JobKey, (u64, i32)>,
     /// The temporary directories that a task has made for its job here, which go with the job.
     made: BTreeMap<JobKey, (TaskId, JobDirectory)>,
     /// The directories of jobs that have left.
@@ -466,6 +469,21 @@ impl Members {
     /// The launcher has answered.
     pub fn launcher_answers(&mut self) {
         self.answered += 1;
+        self.unanswered.retain(|_, (question, _)| *question > self.answered);
+    }
+
+    /// The launcher is sent a signal that stops or continues a job, also one of this host's, and
+    /// then asked something: it has the signal when it has answered, and not before.
+    pub fn stop_signal_sent(&mut self, key: JobKey, signal: i32) {
+        self.asked += 1;
+        self.unanswered.insert(key, (self.asked, signal));
+    }
+
+    /// Takes the signals that a launcher which is gone may not have had: the next one knows nothing
+    /// of them.
+    pub fn take_unanswered(&mut self) -> impl Iterator<Item = (JobKey, i32)> + use<> {
+        let all = std::mem::take(&mut self.unanswered);
+        all.into_iter().map(|(key, (_, signal))| (key, signal))
     }
 
     /// The attempts that have left by now, each with its usage where mbatchd wants to know of it.

@@ -57,6 +57,8 @@ fn seeds_of_a_soak_that_found_defects_stay_whole() {
     for seed in ["1883369817333683", "1883369817351163", "1883369817333697"] {
         lsfsim(&["-j", "1", "-s", seed]);
     }
+    // a launcher that died before it had taken the signal that continues a job
+    lsfsim(&["-j", "1", "-s", "1883381410398925"]);
     // a file of the server that a crash has replaced, and one that was refused
     for seed in ["1883361817662846", "1883361937195011"] {
         lsfsim(&["-j", "1", "--nlb", "-s", seed]);

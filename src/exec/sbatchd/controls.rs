@@ -85,7 +85,7 @@ impl Sbatchd {
             let interval = self.params.job_terminate_interval.max(1);
             job.note.mark.stop_by = now.secs().saturating_add_unsigned(interval);
         }
-        self.signal(now, key, signal, out);
+        self.send_stop_signal(now, key, signal, out);
         self.now_suspended(now, key, out);
         if let Some(job) = self.jobs.get_mut(&key) {
             job.arm_stop(now);
@@ -94,7 +94,7 @@ impl Sbatchd {
 
     pub(super) fn resume(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         match self.by_action(now, key, (ControlVerb::Resume, 0), out) {
-            Course::Usual => self.signal(now, key, SIGCONT, out),
+            Course::Usual => self.send_stop_signal(now, key, SIGCONT, out),
             Course::Signalled => {}
             Course::Waits => return,
         }
@@ -133,7 +133,10 @@ impl Sbatchd {
         match job.note.order.controls.action(verb).cloned() {
             None => Course::Usual,
             Some(ControlAction::Signal(number)) => {
-                self.signal(now, key, number, out);
+                match verb {
+                    ControlVerb::Terminate => self.signal(now, key, number, out),
+                    _ => self.send_stop_signal(now, key, number, out),
+                }
                 Course::Signalled
             }
             Some(ControlAction::Checkpoint) => {
@@ -305,7 +308,7 @@ impl Sbatchd {
             }
             (ControlVerb::Resume, _) => {
                 if !well {
-                    self.signal(now, key, SIGCONT, out);
+                    self.send_stop_signal(now, key, SIGCONT, out);
                 }
                 self.now_resumed(now, key, out);
             }
@@ -336,7 +339,7 @@ impl Sbatchd {
                 if let Some(job) = self.jobs.get_mut(&key) {
                     job.suspend_why = why;
                 }
-                self.signal(now, key, SIGSTOP, out);
+                self.send_stop_signal(now, key, SIGSTOP, out);
                 self.now_suspended(now, key, out);
             }
             Some((ControlVerb::Terminate, _)) => self.send_next_signal(now, key, out),
@@ -350,7 +353,7 @@ impl Sbatchd {
         let acts = job.note.order.controls.terminate.is_some() && job.sim_end.is_none();
         // what is stopped cannot follow
         if acts && job.suspended() && job.note.mark.control.is_none() {
-            self.signal(now, key, SIGCONT, out);
+            self.send_stop_signal(now, key, SIGCONT, out);
             // mbatchd orders the end of what it hears to run once more
             self.count_suspension(now, key);
         }
@@ -396,7 +399,7 @@ impl Sbatchd {
         self.keep_note(key, out);
         // a method may need the help of the job's processes
         if stands {
-            self.signal(now, key, SIGCONT, out);
+            self.send_stop_signal(now, key, SIGCONT, out);
         }
         self.start_command(now, key, out);
     }
@@ -433,7 +436,7 @@ impl Sbatchd {
         if succeeded && kill {
             self.start_termination(now, key, Cause::Asked(term::CHKPNT), out);
         } else if stands {
-            self.signal(now, key, SIGSTOP, out);
+            self.send_stop_signal(now, key, SIGSTOP, out);
         }
     }
 

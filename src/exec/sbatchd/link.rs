@@ -59,6 +59,7 @@ impl Sbatchd {
         self.validations_missed(now, &known, out);
         self.members.listed(&known);
         self.members_due(now, out);
+        self.signal_again(now, out);
         if let Some(on) = self.master {
             ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
         }

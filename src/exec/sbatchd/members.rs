@@ -53,6 +53,15 @@ impl Sbatchd {
         }
     }
 
+    /// Has a signal that stops or continues a job repeated where the launcher ends before it has
+    /// taken it: nothing else would, and the job would be shown as what it is not.
+    pub(super) fn await_signal(&mut self, key: JobKey, signal: i32, out: &mut Vec<Effect>) {
+        if self.linked {
+            self.members.stop_signal_sent(key, signal);
+            ask(out, LaunchMsg::Daemons);
+        }
+    }
+
     /// An order about a job of another first host.
     pub(super) fn member_act(
         &mut self,
@@ -85,6 +94,9 @@ impl Sbatchd {
         let how = (self.params.job_terminate_interval, stop);
         let signals = self.members.act(now, key, number, &act, how);
         self.signal_tasks_of(key, &signals, out);
+        if let Some(&last) = signals.last().filter(|_| matches!(act, Act::Suspend | Act::Resume)) {
+            self.await_signal(key, last, out);
+        }
     }
 
     /// Sends the signals that are due, and tells what has left.
@@ -94,6 +106,9 @@ impl Sbatchd {
         }
         for (key, signals) in self.members.due(now, self.params.job_terminate_interval) {
             self.signal_tasks_of(key, &signals, out);
+            if signals == [SIGSTOP] {
+                self.await_signal(key, SIGSTOP, out);
+            }
         }
         let over = self.members.to_tell_launcher();
         let answered = (!over.is_empty()).then_some(LaunchMsg::Daemons);

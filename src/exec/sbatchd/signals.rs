@@ -11,7 +11,7 @@ impl Sbatchd {
         let suspended = job.suspended();
         self.signal(now, key, signal, out);
         if suspended {
-            self.signal(now, key, SIGCONT, out);
+            self.send_stop_signal(now, key, SIGCONT, out);
             self.now_resumed(now, key, out);
         }
         self.keep_note(key, out);
@@ -21,7 +21,7 @@ impl Sbatchd {
     pub(super) fn stop_due(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         (job.note.mark.stop_by, job.stop_at) = (0, None);
-        self.signal(now, key, SIGSTOP, out);
+        self.send_stop_signal(now, key, SIGSTOP, out);
         self.keep_note(key, out);
     }
 
@@ -34,6 +34,32 @@ impl Sbatchd {
             }
         } else if !matches!(signal, SIGCONT | SIGSTOP | SIGTSTP) {
             self.over(now, key, End::Status(signal), out);
+        }
+    }
+
+    /// Stops or continues a job.
+    pub(super) fn send_stop_signal(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        signal: i32,
+        out: &mut Vec<Effect>,
+    ) {
+        self.signal(now, key, signal, out);
+        if self.jobs.get(&key).is_some_and(|job| job.sim_end.is_none()) {
+            self.await_signal(key, signal, out);
+        }
+    }
+
+    /// Repeats the signals that a launcher which is gone may not have taken to the next one.
+    pub(super) fn signal_again(&mut self, now: Now, out: &mut Vec<Effect>) {
+        for (key, signal) in self.members.take_unanswered() {
+            if self.jobs.get(&key).is_some_and(Attempt::live) {
+                self.send_stop_signal(now, key, signal, out);
+            } else if self.members.order(key).is_some() {
+                self.signal_tasks_of(key, &[signal], out);
+                self.await_signal(key, signal, out);
+            }
         }
     }
 

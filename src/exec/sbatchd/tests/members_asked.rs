@@ -1,5 +1,6 @@
 //! res asks about jobs that have, or may have, slots on this host.
 
+use super::restarts::launcher_dies;
 use super::*;
 use crate::model::JobRef;
 use crate::proto::launch::{Plan, TaskPlan};
@@ -111,4 +112,31 @@ fn job_that_is_forgotten_on_its_first_host_has_no_task_there() {
     }
     assert!(!r.procs.contains_key(&task));
     assert!(!begins(&mut r, 2, 1, first));
+}
+
+#[test]
+fn tasks_of_a_member_are_stopped_and_continued_over_the_end_of_a_launcher() {
+    let mut r = Rig::new();
+    r.template.ignores = vec![SIGTSTP];
+    r.wait(1);
+    r.order(SbdMsg::Join(Box::new(order(5))));
+    let first = told_at(&asked(&mut r, 5));
+    assert!(begins(&mut r, 1, 5, first));
+    let pid = r.pid();
+    // it dies before each of these comes to it, but for the first
+    r.act(5, 1, Act::Suspend);
+    launcher_dies(&mut r);
+    assert_eq!(r.procs[&pid].signals, [SIGTSTP]);
+    r.wait(7);
+    r.linked = false;
+    r.wait(1);
+    assert_eq!(r.procs[&pid].signals, [SIGTSTP]);
+    launcher_dies(&mut r);
+    assert_eq!(r.procs[&pid].signals, [SIGTSTP, SIGSTOP]);
+    r.linked = false;
+    r.act(5, 2, Act::Resume);
+    launcher_dies(&mut r);
+    assert_eq!(r.procs[&pid].signals, [SIGTSTP, SIGSTOP, SIGCONT]);
+    launcher_dies(&mut r);
+    assert_eq!(r.procs[&pid].signals, [SIGTSTP, SIGSTOP, SIGCONT]);
 }

@@ -2,6 +2,7 @@
 //! Everything whose subject is no loss of a neighbour is in orders.rs or limits.rs.
 
 use super::*;
+use crate::model::job_control::JobControls;
 
 #[test]
 fn a_new_sbatchd_goes_on_where_the_old_one_stopped() {
@@ -99,6 +100,44 @@ fn orders_wait_while_the_launcher_is_away() {
     assert_eq!(r.job_starts(), 2);
     let states = r.states();
     assert!(states.iter().any(|s| s.phase == ended(SIGINT, term::OWNER)));
+}
+
+/// The launcher dies, and another one goes on by its journal.
+pub(super) fn launcher_dies(r: &mut Rig) {
+    r.linked = false;
+    r.feed(Input::Closed { conn: LAUNCHER });
+    r.lau = Launcher::new(launcher_conf(), r.journal.clone());
+    r.feed_launcher(Input::Start);
+    r.wait(2);
+}
+
+#[test]
+fn stop_signal_that_a_dying_launcher_has_not_taken_is_sent_to_the_next() {
+    let usr = JobControls::parse("RESUME[USR1]").unwrap();
+    for (controls, resumes) in [(JobControls::default(), SIGCONT), (usr, 10)] {
+        let mut r = Rig::new();
+        r.template.ignores = vec![10];
+        r.start(StartJob { controls, ..order(1) });
+        let pid = r.pid();
+        r.act(1, 1, Act::Suspend);
+        // what was answered is not repeated
+        launcher_dies(&mut r);
+        assert_eq!(r.procs[&pid].signals, [SIGSTOP]);
+        // it dies before this comes to it
+        r.linked = false;
+        r.act(1, 2, Act::Resume);
+        assert_eq!(r.last(), AttemptPhase::Running);
+        launcher_dies(&mut r);
+        assert_eq!(r.procs[&pid].signals, [SIGSTOP, resumes]);
+        launcher_dies(&mut r);
+        assert_eq!(r.procs[&pid].signals, [SIGSTOP, resumes]);
+        // of several the last one counts
+        r.linked = false;
+        r.act(1, 3, Act::Suspend);
+        r.act(1, 4, Act::Resume);
+        launcher_dies(&mut r);
+        assert_eq!(r.procs[&pid].signals, [SIGSTOP, resumes, resumes]);
+    }
 }
 
 #[test]

@@ -52,10 +52,9 @@ impl World {
 
     /// The administrator hears from the server.
     pub(super) fn administrator_hears(&mut self, dials: u64, msg: Msg) {
-        let over = self.now_us >= self.scale.fault_secs * US;
         let Some(balancer) = self.balancer.as_mut().filter(|b| b.dials == dials) else { return };
         let told = match msg {
-            Msg::Nlb(NlbMsg::Outcome(outcome)) => balancer.answered(&outcome, over),
+            Msg::Nlb(NlbMsg::Outcome(outcome)) => balancer.answered(&outcome),
             Msg::Refused(refusal) => Err(format!("the administrator: {}", refusal.words())),
             _ => Ok(()),
         };

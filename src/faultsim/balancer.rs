@@ -151,6 +151,8 @@ pub(super) struct Balancer {
     /// Ignores what belongs to an earlier connection.
     pub(super) dials: u64,
     pub(super) asked: Option<Order>,
+    /// Faults were over when the administrator asked for that.
+    asked_last: bool,
     /// The last policies are in force.
     pub(super) settled: bool,
     /// With the last policies no request is routed any more.
@@ -230,6 +232,7 @@ impl Balancer {
             conn: None,
             dials: 0,
             asked: None,
+            asked_last: false,
             settled: false,
             nobody_at_end: rng.chance(0.2),
             routed: BTreeSet::new(),
@@ -284,7 +287,7 @@ impl Balancer {
                 (Order::Map(number), NlbMsg::MapPut(*file("name_map", text)))
             }
         };
-        self.asked = Some(order);
+        (self.asked, self.asked_last) = (Some(order), last);
         msg
     }
 
@@ -306,12 +309,12 @@ impl Balancer {
         }
     }
 
-    /// The server has answered the administrator. `last`: faults are over.
-    pub(super) fn answered(&mut self, outcome: &NlbOutcome, last: bool) -> Result<(), String> {
+    /// The server has answered the administrator.
+    pub(super) fn answered(&mut self, outcome: &NlbOutcome) -> Result<(), String> {
         let Some(order) = self.asked.take() else { return Ok(()) };
         if !outcome.taken {
             let faulty = matches!(&order, Order::Policies(text) if !self.rules.contains_key(text));
-            return match last && !faulty {
+            return match self.asked_last && !faulty {
                 true => Err(format!("{order:?} is refused without a fault: {outcome:?}")),
                 false => Ok(()),
             };
@@ -322,7 +325,7 @@ impl Balancer {
                 if !self.rules.contains_key(&text) {
                     return Err(format!("broken policies are taken: {text}"));
                 }
-                self.settled = last;
+                self.settled = self.asked_last;
                 self.taken = text;
                 self.maybe_taken.clear();
             }
@@ -495,5 +498,33 @@ impl Balancer {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_before_the_end_of_faults_may_be_refused_after_it() {
+        let rng = &mut Rng::new(1);
+        let mut balancer = Balancer::new(Scale::BALANCER, rng);
+        let refused = NlbOutcome::default();
+        balancer.next_order(false, rng);
+        assert_eq!(balancer.answered(&refused), Ok(()));
+        balancer.next_order(true, rng);
+        assert!(balancer.answered(&refused).is_err());
+    }
+
+    #[test]
+    fn policies_before_the_end_of_faults_are_not_the_last_ones() {
+        let rng = &mut Rng::new(1);
+        let mut balancer = Balancer::new(Scale::BALANCER, rng);
+        let taken = NlbOutcome { taken: true, ..NlbOutcome::default() };
+        for (last, settled) in [(false, false), (true, true)] {
+            balancer.next_order(last, rng);
+            balancer.asked = Some(Order::Policies(balancer.taken.clone()));
+            assert_eq!((balancer.answered(&taken), balancer.settled), (Ok(()), settled));
+        }
     }
 }

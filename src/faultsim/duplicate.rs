@@ -45,6 +45,8 @@ struct Simulation {
     /// Boots of the first host and of the second.
     boot: u32,
     boot_of_second: u32,
+    /// The second host may have something in its memory that is not on the disk of the share.
+    second_wrote: bool,
     runs: u32,
     away: bool,
     /// Faults were ordered: errors are to be expected.
@@ -65,6 +67,7 @@ pub fn run_duplicate(seed: u64) -> Result<Stats, Failure> {
         stats: Stats::default(),
         boot: 1,
         boot_of_second: 1,
+        second_wrote: false,
         runs: 0,
         away: false,
         hurt: false,
@@ -214,6 +217,20 @@ impl Simulation {
         }
     }
 
+    /// The first host is gone while nobody works in the share. It takes along what the second host
+    /// has not written to the disk only where that one loses power with it.
+    fn share_without_first(&mut self, how: Crash) {
+        if let Crash::Power(seed) | Crash::PowerTorn(seed) = how
+            && std::mem::take(&mut self.second_wrote)
+        {
+            match seed % 2 {
+                0 => self.share.write_back(),
+                _ => self.boot_of_second += 1,
+            }
+        }
+        self.share.crash(how);
+    }
+
     fn first_dies(&mut self) -> Done {
         let how = self.crash_of();
         self.stats.faults += 1;
@@ -221,7 +238,7 @@ impl Simulation {
         self.first = None;
         self.primary.crash(how);
         if self.second.is_none() {
-            self.share.crash(how);
+            self.share_without_first(how);
         }
         self.clear_faults();
         Ok(())
@@ -232,6 +249,7 @@ impl Simulation {
         self.stats.faults += 1;
         self.second = None;
         self.boot_of_second += u32::from(how != Crash::Process);
+        self.second_wrote &= how == Crash::Process;
         self.share.crash(how);
         // its files on that disk are closed
         if let Some(first) = &mut self.first {
@@ -425,6 +443,7 @@ impl Simulation {
         if dies {
             self.share.set_faults(Faults { die_at_op: Some(at), ..Faults::default() });
         }
+        self.second_wrote = true;
         let boot = format!("boot-{}-of-2", self.boot_of_second);
         let me = Owner { host: "host2".into(), boot, ..self.me() };
         let note = CopyNote::read(&mut self.share.clone()).map_err(|e| e.to_string())?;

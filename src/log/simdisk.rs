@@ -271,6 +271,18 @@ impl SimDisk {
         inner.names = inner.durable_names.clone();
     }
 
+    /// The system has written all that waited: a later crash does not take it.
+    pub fn write_back(&self) {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        for inode in &mut inner.inodes {
+            inode.pending.clear();
+            inode.durable = inode.now.clone();
+        }
+        inner.pending_names.clear();
+        inner.durable_names = inner.names.clone();
+    }
+
     /// A copy of the whole disk as it stands, for trying several fates of one moment.
     pub fn fork(&self) -> SimDisk {
         let from = self.lock();

@@ -63,8 +63,9 @@ fn seeds_of_a_soak_that_found_defects_stay_whole() {
     for seed in ["1883361817662846", "1883361937195011"] {
         lsfsim(&["-j", "1", "--nlb", "-s", seed]);
     }
-    // a torn head line; a takeover that was cut off twice
-    for seed in ["1883360925332058", "1883360002573663"] {
+    // a torn head line; a takeover that was cut off twice; the first host loses power when the
+    // second one has something in its memory still
+    for seed in ["1883360925332058", "1883360002573663", "1883384392475714", "1883384392495048"] {
         lsfsim(&["-j", "1", "-d", "-s", seed]);
     }
 }

@@ -18,6 +18,9 @@ impl Mbatchd {
     /// Preempts jobs for a pending one.
     pub(crate) fn preempt(&mut self, context: &mut StepContext, preemption: Preemption) {
         let Preemption { at, victims, claim } = preemption;
+        if self.preemptions.claim_by(at).is_none() {
+            self.reserved_hosts_changed(at);
+        }
         for host in self.preemptions.claim(at, claim, context.now.secs()) {
             self.sched.host_changed(host);
         }
@@ -26,6 +29,15 @@ impl Mbatchd {
             self.preempt_one(context, victim);
         }
         self.note_limits();
+    }
+
+    /// Preempted jobs may go on where a job keeps slots, as these are not kept from them when it
+    /// has preempted others.
+    fn reserved_hosts_changed(&mut self, at: JobRef) {
+        let reserved = self.state.slot_reservations().get(at);
+        for on in reserved.iter().flat_map(|reserved| &reserved.hosts) {
+            self.sched.host_changed(on.host);
+        }
     }
 
     fn preempt_one(&mut self, context: &mut StepContext, at: JobRef) {

@@ -543,3 +543,31 @@ fn another_job_is_preempted_when_the_host_of_the_first_one_does_not_answer() {
     c.suspends(low[0]);
     assert_eq!(c.running_on(high), ["h1"]);
 }
+
+#[test]
+fn preempted_job_takes_the_slot_that_was_kept_for_a_job_that_now_preempts_elsewhere() {
+    let wide = "PRIORITY = 60; PREEMPTION = PREEMPTIVE[mid]; PREEMPT_DELAY = 30; \
+                SLOT_RESERVE = MAX_RESERVE_TIME[20]";
+    let mut c = cluster()
+        .host("h1", 3)
+        .host("h2", 2)
+        .queue("low", "PRIORITY = 20")
+        .queue("mid", "PRIORITY = 20")
+        .queue("high", "PRIORITY = 40; PREEMPTION = PREEMPTIVE[low]")
+        .queue("wide", wide)
+        .up();
+    let low = c.submit("ann", "-q low -m h1");
+    c.submit("bob", "-q high -m h1");
+    let on_h2 = ["-q mid -m h2"; 2].map(|options| c.submit("bob", options));
+    // it keeps the third slot of h1
+    let wide = c.submit("cid", "-q wide -n 2 -R span[hosts=1]");
+    let high = c.submit("bob", "-q high -m h1");
+    assert_eq!(states(&mut c, [low, wide, high]), ["SSUSP", "PEND", "RUN"]);
+    c.hosts_wait();
+    c.orders();
+    c.advance(40);
+    let mut orders = c.orders();
+    orders.sort_by_key(|order| order.0);
+    let suspended = on_h2.map(|job| (job, Act::Suspend));
+    assert_eq!(orders, [vec![(low, Act::Resume)], suspended.to_vec()].concat());
+}
